@@ -37,7 +37,7 @@ def read_document(
     max_characters: int = MAX_CHARACTERS,
     max_depth: int = MAX_DEPTH,
     placeholders: bool = True,
-    functions: bool = False,
+    template: bool = False,
     old_words: bool = False,
 ) -> Document:
     """Read a definition, or any other JSON value, with the position of every part.
@@ -45,8 +45,9 @@ def read_document(
     Bytes are UTF-8; a byte order mark is skipped. Without `syntax` the ending of `name` decides (`.json`, `.asl`,
     `.yaml`, `.yml`), else the first character: an opening bracket means JSON. `placeholders` says whether a bare
     `${Name}` may stand for a JSON value, as in templates; the paths of such values are noted in the document.
-    `functions` says whether YAML may have the short tags of CloudFormation templates, `old_words` whether its plain
-    `yes` and `no` are truth values, as in templates.
+    `template` reads as CloudFormation does: YAML may have short tags, a name may be a number, and of a name that is
+    repeated in an object the last value counts (`Document.repeated`). `old_words` says whether plain `yes` and `no` of
+    YAML are truth values.
 
     Raises:
         ReadError: the text is longer than `max_characters`, nests deeper than `max_depth`, or breaks its syntax. Each
@@ -62,7 +63,7 @@ def read_document(
     if not decoded.strip("\ufeff \t\r\n"):
         raise source.error([empty(0)], chosen)
     if chosen == "json":
-        return read_json(source, max_depth=max_depth, placeholders=placeholders)
+        return read_json(source, max_depth=max_depth, placeholders=placeholders, template=template)
     # Imported here: reading JSON does not need the YAML parser.
     from statewright.asl.text.yaml_reader import read_yaml
 
@@ -71,7 +72,7 @@ def read_document(
         max_depth=max_depth,
         max_characters=max_characters,
         placeholders=placeholders,
-        functions=functions,
+        template=template,
         old_words=old_words,
     )
 

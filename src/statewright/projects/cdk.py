@@ -238,7 +238,7 @@ def _project(name: str, root: Path, sources: Sources, stacks: list[Stack], param
         plain = {key: value for key, value in stack.parameters.items() if isinstance(value, str)}
         shown.update({key: value for key, value in plain.items() if key != "BootstrapVersion"})
     for key in parameters:
-        if not any(key in stack.section("Parameters") for stack in stacks):
+        if not any(stack.takes(key) for stack in stacks):
             sources.warning(Place(root), f"there is no parameter {key} to set{meant(key, shown)}")
 
     def place_of(id_: str, used: str) -> Place | None:

@@ -9,7 +9,8 @@ Source: CloudFormation user guide, "Template sections".
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -20,6 +21,7 @@ from statewright.projects.evaluation import LATER, NO_VALUE, Lookup, Refused, Un
 from statewright.projects.intrinsics import condition_of, fold, resolve
 from statewright.projects.resources import Place, Resource
 from statewright.projects.sources import Sources, Steps, Template, meant
+from statewright.projects.supported import NESTED, is_evaluated, name_property
 
 __all__ = ["Identity", "Lookup", "Stack", "Unresolved", "resolve"]
 
@@ -79,7 +81,9 @@ class Stack:
 
     `resources` are by id, with folded properties and explicit dependencies; `spoilt` are those that cannot be made for
     a reason already reported; `missing` says why names do not exist. `generated` maps names that a transform makes,
-    such as `Price.Alias`, to ids. Ids of a nested stack begin with its `prefix`. It is the scope of its own functions.
+    such as `Price.Alias`, to ids; `implied` are resources that one makes only where something refers to them, and
+    `used` those of them, and of the given values, that have a use. Ids of a nested stack begin with its `prefix`. It is
+    the scope of its own functions.
     """
 
     def __init__(
@@ -106,14 +110,22 @@ class Stack:
         self.parameters: dict[str, Json] = {}
         self.nested: dict[str, Callable[[str], Json]] = {}
         self.generated: dict[str, str] = {}
+        self.implied: dict[str, Resource] = {}
         self._imports = imports
         self._pseudo = identity.pseudo()
         self._conditions: dict[str, bool | None] = {}
+        self._faults: dict[str, str] = {}
+        self._unset: dict[str, Place] = {}
+        self._is_quiet = False
+        self.used: set[str] = set()
         self._uses = _Uses()
         self._given = dict(parameters or {})
 
     def read_parameters(self) -> None:
-        """Give every parameter its value: the given one, else its default."""
+        """Give every parameter its value: the given one, else its default.
+
+        One without a value is an error only where something that is evaluated uses it.
+        """
         for name, body in self.section("Parameters").items():
             place = self.place(("Parameters", name))
             if not isinstance(body, dict):
@@ -122,9 +134,7 @@ class Stack:
             value = self._given.get(name, body.get("Default"))
             if value is None:
                 self.missing[name] = "a parameter without a value"
-                self.sources.error(
-                    place, f"the parameter {name} has no Default, and no value was given: --parameter {name}=VALUE"
-                )
+                self._unset[name] = place
                 continue
             self.parameters[name] = self._parameter(name, body, value, place)
 
@@ -182,7 +192,11 @@ class Stack:
 
     def names_used(self) -> set[str]:
         """Every name that was left for later, in resources and outputs."""
-        return {name for _, name in self._uses.places}
+        return {name for _, name in self._uses.places} | self.used
+
+    def takes(self, parameter: str) -> bool:
+        """True if a value given for a parameter, or for an export of another stack, has a use."""
+        return parameter in self.section("Parameters") or parameter in self.used
 
     def place(self, steps: Steps) -> Place:
         """The line of a part of the template."""
@@ -222,15 +236,26 @@ class Stack:
         if name.startswith("AWS::"):
             raise Unresolved(f"there is no pseudo parameter {name}{meant(name, (*self._pseudo, 'AWS::NoValue'))}")
         if name in self.section("Parameters"):
+            if name in self._unset and not self._is_quiet:
+                self.sources.error(
+                    self._unset.pop(name),
+                    f"the parameter {name} has no Default, and no value was given: --parameter {name}=VALUE",
+                )
             raise Unresolved(f"the parameter {name} has no value")
         own = self.generated.get(name, self._own(name))
+        if own in self.implied:
+            self.used.add(own)
         return LATER if own == name else {"Ref": own}
 
     def attribute(self, id_: str, name: str) -> Json:
         """Resolve a `Fn::GetAtt`; part of `Scope`."""
+        if f"{id_}.{name}" in self.generated:
+            return self.ref(f"{id_}.{name}")
         nested = self.nested.get(id_)
         if nested is not None and name.startswith("Outputs."):
-            return nested(name.removeprefix("Outputs."))
+            found = nested(name.removeprefix("Outputs."))
+            if found is not LATER:
+                return found
         if id_ in self.section("Parameters"):
             raise Unresolved(f"{id_} is a parameter and has no attributes: use Ref")
         own = self.generated.get(id_, self._own(id_))
@@ -243,10 +268,15 @@ class Stack:
             raise Unresolved(f"there is no condition {name}{meant(name, section)}")
         if name not in self._conditions:
             self._conditions[name] = None
-            self._conditions[name] = self._truth(section[name])
+            try:
+                self._conditions[name] = self._truth(section[name])
+            except Unresolved as problem:
+                words = str(problem)
+                is_inner = words.startswith("the condition ")
+                self._faults[name] = words if is_inner else f"the condition {name} cannot be evaluated: {words}"
         found = self._conditions[name]
         if found is None:
-            raise Unresolved(f"the condition {name} depends on itself, or cannot be evaluated")
+            raise Unresolved(self._faults.get(name, f"the condition {name} depends on itself"))
         return found
 
     def mapping(self, name: str, first: str, second: str) -> Json:
@@ -263,10 +293,22 @@ class Stack:
         return row[second]
 
     def imported(self, name: str) -> Json:
-        """The value of an export; part of `Scope`."""
-        if self._imports is not None:
-            return self._imports(name)
-        raise Unresolved(f"{name} is exported by another stack, which is not part of this project")
+        """The value of an export; part of `Scope`. An unknown export has its name for a value, with a warning."""
+        if name in self._given:
+            self.used.add(name)
+            return self._given[name]
+        try:
+            if self._imports is not None:
+                return self._imports(name)
+            why = f"{name} is exported by another stack, which is not part of this project"
+        except Unresolved as problem:
+            why = str(problem)
+        if not self._is_quiet:
+            self.sources.warning(
+                self.template.place_of_text(name),
+                f"{why}: its name stands for its value; --parameter {name}=VALUE sets it",
+            )
+        return name
 
     def _own(self, name: str) -> str:
         """The id in the project of a resource of this stack; other names as they are."""
@@ -282,6 +324,12 @@ class Stack:
         name = body.get("Condition")
         if name is None:
             return True
+        if not is_evaluated(body["Type"]):
+            with self._quietly():
+                try:
+                    return self.condition(name) if isinstance(name, str) else True
+                except Unresolved:
+                    return True
         try:
             if not isinstance(name, str):
                 raise Unresolved("Condition must be the name of a condition")
@@ -302,7 +350,13 @@ class Stack:
                     f"{name} is not an attribute of a resource and is ignored{meant(name, _CONTROL_ATTRIBUTES)}",
                 )
         own = self.prefix + id_
-        properties = self.fold(body.get("Properties") or {}, (*steps, "Properties"), own)
+        kind = body["Type"]
+        if not is_evaluated(kind):
+            # It is left out, so that nothing about it may fail.
+            return Resource(own, kind, self._name_alone(kind, body), (), place)
+        # The properties of a nested stack are evaluated when it is read.
+        written = {} if kind in NESTED else body.get("Properties") or {}
+        properties = self.fold(written, (*steps, "Properties"), own)
         if not isinstance(properties, dict):
             self.sources.error(self.place((*steps, "Properties")), f"the properties of {id_} must be an object")
             self.spoilt.add(own)
@@ -314,16 +368,40 @@ class Stack:
             needs = []
         kept = tuple(self._own(need) for need in needs if not self._left_out(need))
         policy = body.get("DeletionPolicy")
-        return Resource(own, body["Type"], properties, kept, place, retain=policy in _RETAINED)
+        return Resource(own, kind, properties, kept, place, retain=policy in _RETAINED)
+
+    def _name_alone(self, kind: str, body: Mapping[str, Json]) -> Json:
+        """The name of a resource that is left out, where it has one that is known."""
+        member = name_property(kind)
+        given = body.get("Properties")
+        if member is None or not isinstance(given, dict) or member not in given:
+            return {}
+        faults: list[str] = []
+        with self._quietly():
+            found = fold(given[member], self, lambda _path, reason: faults.append(reason))
+        return {} if faults or not isinstance(found, str) else {member: found}
+
+    @contextmanager
+    def _quietly(self) -> Iterator[None]:
+        """Report nothing meanwhile, and forget conditions that cannot be evaluated, so that other users report them."""
+        self._is_quiet = True
+        try:
+            yield
+        finally:
+            self._is_quiet = False
+            self._conditions = {name: found for name, found in self._conditions.items() if found is not None}
 
     def _left_out(self, id_: str) -> bool:
-        """True if a condition leaves a resource out; a DependsOn may name such a resource."""
+        """True if a resource is not made; a DependsOn may name such a resource."""
         body = self.section("Resources").get(id_)
+        if isinstance(body, dict) and isinstance(body.get("Type"), str) and not is_evaluated(body["Type"]):
+            return True
         name = body.get("Condition") if isinstance(body, dict) else None
-        try:
-            return isinstance(name, str) and not self.condition(name)
-        except Unresolved:
-            return False
+        with self._quietly():
+            try:
+                return isinstance(name, str) and not self.condition(name)
+            except Unresolved:
+                return False
 
     def _parameter(self, name: str, body: Mapping[str, Json], value: Json, place: Place) -> Json:
         kind = body.get("Type", "String")

@@ -15,6 +15,7 @@ from statewright.payload import Json
 from statewright.projects.cloudformation import Stack
 from statewright.projects.evaluation import NO_VALUE, Unresolved, text_of, waits
 from statewright.projects.sources import Steps
+from statewright.projects.supported import is_evaluated
 
 SERVERLESS: Final = "AWS::Serverless-2016-10-31"
 INCLUDE: Final = "AWS::Include"
@@ -47,6 +48,12 @@ def _check_transforms(stack: Stack) -> None:
             stack.sources.warning(
                 stack.place(("Transform",)), f"the transform {name} is not applied: what it would add is missing"
             )
+
+
+def _is_idle(body: Mapping[str, Json]) -> bool:
+    """True for a resource that is left out: its loops and includes are not written out, so that none can fail."""
+    kind = body.get("Type")
+    return isinstance(kind, str) and not is_evaluated(kind)
 
 
 class _Expansion:
@@ -83,6 +90,8 @@ class _Expansion:
             return value
         if len(value) == 1 and isinstance(value.get("Ref"), str) and value["Ref"] in self._names:
             return self._names[value["Ref"]]
+        if len(steps) == 2 and steps[0] == "Resources" and _is_idle(value):
+            return value
         made: dict[str, Json] = {}
         for name, part in value.items():
             here = (*steps, name)

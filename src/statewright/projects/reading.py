@@ -14,13 +14,13 @@ from typing import Final
 
 from statewright.payload import Json
 from statewright.projects import cdk
-from statewright.projects.cloudformation import Identity, stack_name
+from statewright.projects.cloudformation import Identity, Stack, stack_name
 from statewright.projects.evaluation import text_of
 from statewright.projects.ordering import arrange
 from statewright.projects.resources import Place, Project, ProjectError, ProjectKind
 from statewright.projects.sam.config import read_samconfig
 from statewright.projects.serverless import sections as serverless
-from statewright.projects.sources import Sources, Template, meant
+from statewright.projects.sources import Sources, meant
 from statewright.projects.stacks import Setting, read_stack
 from statewright.projects.supported import tell_unsupported
 
@@ -123,7 +123,7 @@ def _read_template(
     if template is None:
         return Project(identity.name, file.parent, "sam", sources.files, {}, (), findings=sources.findings)
     stack = read_stack(template, identity, Setting(sources), {**usual, **given})
-    _check_given(given, template, sources)
+    _check_given(given, stack)
     if not stack.resources and not sources.findings:
         sources.warning(template.place(), "there are no resources")
     resources, order = arrange(
@@ -143,12 +143,12 @@ def _read_template(
     )
 
 
-def _check_given(given: Mapping[str, str], template: Template, sources: Sources) -> None:
-    known = template.value.get("Parameters") if isinstance(template.value, dict) else None
-    known = known if isinstance(known, dict) else {}
+def _check_given(given: Mapping[str, str], stack: Stack) -> None:
+    known = stack.section("Parameters")
     for name in given:
-        if name not in known:
-            sources.warning(Place(template.path), f"there is no parameter {name} to set{meant(name, known)}")
+        if not stack.takes(name):
+            place = Place(stack.template.path)
+            stack.sources.warning(place, f"there is no parameter {name} to set{meant(name, known)}")
 
 
 def _shown(value: Json) -> str:

@@ -41,6 +41,12 @@ class Template:
         """The place of a part, by its name; of a part that does not exist, its nearest ancestor's."""
         return Place(self.path, self._document.key_position(steps)[0])
 
+    def place_of_text(self, words: str) -> Place:
+        """The first line that has some words; the file as a whole if none has."""
+        source = self._document.source
+        at = source.text.find(words)
+        return Place(self.path, source.place(at)[0] if at >= 0 else 0)
+
 
 class Sources:
     """The files that were read, and the findings."""
@@ -115,7 +121,7 @@ class Sources:
                 max_characters=MAX_CHARACTERS,
                 max_depth=MAX_DEPTH,
                 placeholders=False,
-                functions=True,
+                template=True,
                 old_words=self._old_words,
             )
         except ReadError as problem:
@@ -124,6 +130,10 @@ class Sources:
                 hint = f"; {found.hint}" if found.hint else ""
                 self.error(Place(path, found.line), f"{where}{found.message}{hint}")
             return None
+        for one in document.repeated:
+            line, _ = document.source.place(one.offset)
+            name = one.path[-1] if one.path else ""
+            self.warning(Place(path, line), f"{name} is written twice in the same object: the last one counts")
         return Template(path, document)
 
     def _note(self, severity: FindingSeverity, message: str, place: Place) -> None:

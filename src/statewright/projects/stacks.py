@@ -15,11 +15,11 @@ from statewright.payload import Json
 from statewright.projects import expansion
 from statewright.projects.artifacts import Locate, attach, local_path
 from statewright.projects.cloudformation import Identity, Stack
-from statewright.projects.evaluation import Unresolved
+from statewright.projects.evaluation import LATER, Unresolved
 from statewright.projects.sam import template as sam
 from statewright.projects.sources import Sources, Steps, Template, meant
+from statewright.projects.supported import NESTED
 
-NESTED: Final = {"AWS::CloudFormation::Stack": "TemplateURL", "AWS::Serverless::Application": "Location"}
 DEEPEST: Final = 5
 """How many stacks may be nested in each other. Ours."""
 
@@ -64,6 +64,7 @@ def read_stack(
     expansion.expand(stack)
     children = _Children(stack, setting, depth)
     sam.name_generated(stack)
+    sam.without_lost(stack)
     stack.read_resources()
     is_serverless = sam.is_serverless(stack)
     if is_serverless:
@@ -85,6 +86,7 @@ class _Children:
         self._setting = setting
         self._depth = depth
         self._read: dict[str, Stack | None] = {}
+        self._remote: set[str] = set()
         for id_, body in parent.section("Resources").items():
             kind = body.get("Type") if isinstance(body, dict) else None
             if isinstance(kind, str) and kind in NESTED:
@@ -120,6 +122,8 @@ class _Children:
 
     def _output(self, id_: str, name: str) -> Json:
         child = self._child(id_)
+        if id_ in self._remote:
+            return LATER
         if child is None:
             raise Unresolved(f"the nested stack {id_} cannot be read, so its output {name} is not known")
         if name not in child.outputs:
@@ -139,11 +143,15 @@ class _Children:
         steps = (*parent.steps(id_), "Properties")
         place = parent.place(steps)
         given = body.get("Properties")
-        properties: Json = parent.fold(given, steps, parent.prefix + id_) if isinstance(given, dict) else {}
-        path = local_path(parent, parent.prefix + id_, properties.get(NESTED[body["Type"]]), self._setting.locate)
+        given = given if isinstance(given, dict) else {}
+        member = NESTED[body["Type"]]
+        location = parent.fold(given.get(member), (*steps, member), parent.prefix + id_)
+        path = local_path(parent, parent.prefix + id_, location, self._setting.locate)
         if path is None:
             parent.sources.warning(place, f"the nested stack {id_} has no local template: its resources are missing")
+            self._remote.add(id_)
             return None
+        properties: Json = parent.fold(given, steps, parent.prefix + id_)
         if self._depth >= DEEPEST:
             parent.sources.error(place, f"stacks are nested more than {DEEPEST} deep, at {id_}")
             return None

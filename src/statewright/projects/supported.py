@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from statewright.projects.deploy.registry import is_known
+from statewright.projects.deploy.registry import is_known, is_made, kind_of
 from statewright.projects.resources import Resource
 from statewright.projects.sources import Sources
 
@@ -25,8 +25,12 @@ WITHOUT_EFFECT: Final = frozenset(
 )
 """Types that are left out without a word: permissions, which are not enforced here, and plain metadata."""
 
-TOLD: Final = ("AWS::CloudFormation::Stack", "AWS::Serverless::Application")
-"""Types that readers themselves say more about."""
+NESTED: Final = {"AWS::CloudFormation::Stack": "TemplateURL", "AWS::Serverless::Application": "Location"}
+"""Types that stand for another template, and the property that says where it is. Readers say more about them."""
+_SERVERLESS: Final = frozenset(f"AWS::Serverless::{name}" for name in (
+    "Function", "StateMachine", "SimpleTable", "LayerVersion"
+))  # fmt: skip
+"""Types that become others."""
 
 _LOST: Final = {
     "AWS::ApiGateway": "HTTP APIs are not supported, so nothing reaches its integrations from outside",
@@ -62,10 +66,20 @@ def what_is_lost(kind: str) -> str:
     return _LOST.get(kind) or _LOST.get(service) or _OTHERWISE
 
 
+def is_evaluated(kind: str) -> bool:
+    """True if the properties of a type have an effect; those of others are not evaluated, so that none can fail."""
+    return is_made(kind) or kind in _SERVERLESS or kind in NESTED
+
+
+def name_property(kind: str) -> str | None:
+    """The property that `Ref` gives for a type that is left out, if the type has one."""
+    return kind_of(kind).name
+
+
 def tell_unsupported(resources: Iterable[Resource], sources: Sources) -> None:
     """Say of every resource that is not deployed what is lost."""
     for resource in resources:
-        if not is_known(resource.type) and resource.type not in (*WITHOUT_EFFECT, *TOLD):
+        if not is_known(resource.type) and resource.type not in (*WITHOUT_EFFECT, *NESTED):
             sources.warning(
                 resource.place, f"{resource.id} ({resource.type}) is left out: {what_is_lost(resource.type)}"
             )

@@ -27,25 +27,25 @@ from statewright.payload import Json
     ],
 )  # fmt: skip
 def test_short_tags_stand_for_functions(text: str, value: Json) -> None:
-    assert read_document(text, syntax="yaml", functions=True).value == value
+    assert read_document(text, syntax="yaml", template=True).value == value
 
 
 def test_their_parts_know_where_they_stand() -> None:
-    document = read_document("a:\n  b: !Join\n    - x\n    - [!Ref C]\n", syntax="yaml", functions=True)
+    document = read_document("a:\n  b: !Join\n    - x\n    - [!Ref C]\n", syntax="yaml", template=True)
     assert document.position(("a", "b")) == (2, 6)
     assert document.position(("a", "b", "Fn::Join", 0)) == (3, 7)
     assert document.position(("a", "b", "Fn::Join", 1, 0)) == (4, 8)
 
 
-@pytest.mark.parametrize(("text", "functions"), [("!Ref Queue", False), ("!Nothing x", True), ("!Sub {a: }b", True)])
-def test_other_tags_are_refused(text: str, functions: bool) -> None:
+@pytest.mark.parametrize(("text", "template"), [("!Ref Queue", False), ("!Nothing x", True), ("!Sub {a: }b", True)])
+def test_other_tags_are_refused(text: str, template: bool) -> None:
     with pytest.raises(ReadError):
-        read_document(text, syntax="yaml", functions=functions)
+        read_document(text, syntax="yaml", template=template)
 
 
 def test_a_tag_is_no_name() -> None:
     with pytest.raises(ReadError, match="expected a string"):
-        read_document("!Ref a: 1\n", syntax="yaml", functions=True)
+        read_document("!Ref a: 1\n", syntax="yaml", template=True)
 
 
 @pytest.mark.parametrize(
@@ -58,5 +58,5 @@ def test_a_tag_is_no_name() -> None:
     ],
 )
 def test_truth_values_of_older_yaml(text: str, value: Json) -> None:
-    assert read_document(text, syntax="yaml", functions=True, old_words=True).value == value
-    assert read_document("[yes, off]", syntax="yaml", functions=True).value == ["yes", "off"]
+    assert read_document(text, syntax="yaml", template=True, old_words=True).value == value
+    assert read_document("[yes, off]", syntax="yaml", template=True).value == ["yes", "off"]

@@ -128,8 +128,8 @@ def test_custom_resources_and_missing_imports_are_told(tmp_path: Path) -> None:
             }
         },
     )
-    assert project.order == ("Deploy", "Fine")
-    found = "\n".join(texts(project))
+    assert project.order == ("Deploy", "Topic", "Fine")
+    found = "\n".join(texts(project, "WARNING"))
     assert "nothing in this project exports Data:X" in found
     assert "Deploy (Custom::CDKBucketDeployment) is left out: its provider is not called" in found
 

@@ -196,7 +196,8 @@ class Document:
 
     Objects keep their order, integers their digits, and `1.0` stays a float. `placeholders` are the paths of bare
     `${...}` values, which a template engine would replace before the service sees the text; the value there is the
-    placeholder's text. The value may share structure (YAML aliases) and must not be mutated.
+    placeholder's text. The value may share structure (YAML aliases) and must not be mutated. `repeated` are the names
+    that a template has twice in one object.
     """
 
     value: Json
@@ -205,6 +206,7 @@ class Document:
     placeholders: tuple[Path, ...]
     source: SourceText = field(repr=False, compare=False)
     marks: Marks = field(repr=False, compare=False)
+    repeated: tuple[Finding, ...] = field(default=(), compare=False)
 
     def position(self, path: Path = ()) -> tuple[int, int]:
         """Return line and column, from 1, of the value at a path, or of its nearest ancestor that exists.

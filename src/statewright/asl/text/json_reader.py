@@ -46,14 +46,16 @@ _WORDS: Final[dict[str, bool | None]] = {"true": True, "false": False, "null": N
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
-def read_json(source: SourceText, *, max_depth: int, placeholders: bool) -> Document:
+def read_json(source: SourceText, *, max_depth: int, placeholders: bool, template: bool = False) -> Document:
     """Read one JSON value; `placeholders` says whether a bare `${...}` may stand for one.
+
+    Of a name that a `template` repeats in an object, the last value counts, and the document lists the repetition.
 
     Raises:
         ReadError: the text is not JSON, repeats a name in an object, or nests deeper than `max_depth`. It lists every
             repeated name, and the first break of the grammar.
     """
-    return _Reading(source, max_depth, placeholders).document()
+    return _Reading(source, max_depth, placeholders).document(template)
 
 
 class _Reading:
@@ -73,17 +75,18 @@ class _Reading:
         self.placeholders: list[Path] = []
         self.repeated: list[Finding] = []
 
-    def document(self) -> Document:
+    def document(self, may_repeat: bool) -> Document:
         root: list[Json] = []
         starts: list[int] = []
         try:
             self.read(root, starts)
         except json_faults.Fault as fault:
             raise self.source.error([*self.repeated, fault.finding], "json") from None
-        if self.repeated:
+        if self.repeated and not may_repeat:
             raise self.source.error(self.repeated, "json")
         marks = Marks(starts[0], self.containers)
-        return Document(root[0], self.source.name, "json", tuple(self.placeholders), self.source, marks)
+        noted = tuple(self.placeholders)
+        return Document(root[0], self.source.name, "json", noted, self.source, marks, tuple(self.repeated))
 
     def read(self, container: Json, offsets: Json) -> None:
         text, stack, value_at, name_at, skip = self.source.text, self.stack, _VALUE.match, _NAME.match, _SKIP.match

@@ -63,13 +63,14 @@ def read_yaml(
     max_depth: int,
     max_characters: int,
     placeholders: bool,
-    functions: bool = False,
+    template: bool = False,
     old_words: bool = False,
 ) -> Document:
     """Read one YAML document as a JSON value; `placeholders` says whether to note plain `${...}` scalars.
 
-    With `functions` the short tags of CloudFormation templates become their long form: `!Ref Queue` is
-    `{"Ref": "Queue"}`, `!GetAtt Queue.Arn` is `{"Fn::GetAtt": ["Queue", "Arn"]}`. With `old_words` plain `yes`,
+    In a `template` the short tags of CloudFormation become their long form: `!Ref Queue` is `{"Ref": "Queue"}`,
+    `!GetAtt Queue.Arn` is `{"Fn::GetAtt": ["Queue", "Arn"]}`; names are texts however they are written, numbers with a
+    leading zero are texts, and of a repeated name the last value counts. With `old_words` plain `yes`,
     `no`, `on` and `off` are truth values, as they are in YAML 1.1. Aliases share the value of their anchor; together
     they may repeat at most `max_characters` characters.
 
@@ -77,7 +78,7 @@ def read_yaml(
         ReadError: the text is not YAML, has no JSON value, or nests deeper than `max_depth`. It lists every repeated or
             unusable name and every unusable value, and the first break of the grammar.
     """
-    building = _Building(source, max_depth, max_characters, functions)
+    building = _Building(source, max_depth, max_characters, template)
     building.words = {**_WORDS, **_OLD_WORDS} if old_words else _WORDS
     return building.document(placeholders)
 
@@ -117,10 +118,11 @@ class _Refused(Exception):
 class _Building:
     """One pass over the events of a text."""
 
-    def __init__(self, source: SourceText, max_depth: int, max_characters: int, functions: bool) -> None:
+    def __init__(self, source: SourceText, max_depth: int, max_characters: int, template: bool) -> None:
         self.source = source
         self.words = _WORDS
-        self.functions = yaml_faults.CLOUDFORMATION if functions else frozenset[str]()
+        self.is_template = template
+        self.functions = yaml_faults.CLOUDFORMATION if template else frozenset[str]()
         self.skipped = 1 if source.text.startswith("\ufeff") else 0
         self.max_depth = max_depth
         self.max_characters = max_characters
@@ -131,6 +133,7 @@ class _Building:
         self.anchors: dict[str, _Node | None] = {}
         self.placeholders: dict[int, str] = {}
         self.findings: list[Finding] = []
+        self.repeated: list[Finding] = []
         self.handlers: dict[type, Callable[..., None]] = {
             yaml.ScalarEvent: self.scalar,
             yaml.MappingStartEvent: self.mapping,
@@ -152,7 +155,8 @@ class _Building:
         if self.findings or root is None:
             raise self.source.error(self.findings, "yaml")
         noted = self.placeholder_paths(root.value) if placeholders and self.placeholders else ()
-        return Document(root.value, self.source.name, "yaml", noted, self.source, Marks(root.start, self.containers))
+        marks = Marks(root.start, self.containers)
+        return Document(root.value, self.source.name, "yaml", noted, self.source, marks, tuple(self.repeated))
 
     def read(self) -> None:
         text = self.source.text[self.skipped :]
@@ -182,7 +186,7 @@ class _Building:
             if is_name and text == _MERGE:
                 self.stack[-1].name, self.stack[-1].merging = _MERGE, True
                 return
-            value = self.plain(text, start)
+            value = text if is_name and self.is_template else self.plain(text, start)
             if value is text and text.startswith("${") and not is_name and _PLACEHOLDER.fullmatch(text):
                 self.placeholders[id(text)] = text
         else:
@@ -195,6 +199,8 @@ class _Building:
         if first.isalpha() or not text or first == "~":
             return text if self.wants_name() and text in _OLD_WORDS else self.words.get(text, text)
         if not (first.isdigit() or first in "+-."):
+            return text
+        if self.is_template and first == "0" and text.isdigit() and text != "0":
             return text
         if len(text) <= MAX_DIGITS:
             if _INTEGER.fullmatch(text):
@@ -333,10 +339,11 @@ class _Building:
                 yaml_faults.name_hint(self.source, node.start),
             )
             return written
-        if name in parent.offsets and len(self.findings) < MAX_FINDINGS:
+        noted = self.repeated if self.is_template else self.findings
+        if name in parent.offsets and len(noted) < MAX_FINDINGS:
             first = parent.offsets[name][0]
             path = (*self.here()[: len(self.stack) - 1], name)
-            self.findings.append(repeated_name(self.source, name, node.start, first, path))
+            noted.append(repeated_name(self.source, name, node.start, first, path))
         return name
 
     def merge(self, node: _Node, parent: _Open) -> None:

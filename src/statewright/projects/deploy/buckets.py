@@ -8,7 +8,7 @@ from typing import Final
 from statewright.payload import Json
 from statewright.projects.deploy.bucket_rules import expire, notify, of_template
 from statewright.projects.deploy.calls import CallRefused
-from statewright.projects.deploy.kinds import Kind, Known, LeftOut, Site, Wanted, nothing
+from statewright.projects.deploy.kinds import Kind, Known, Site, Wanted, never_made
 
 SERVICE: Final = "s3"
 _UNUSED: Final = (
@@ -56,16 +56,13 @@ def bucket(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     }
 
 
-def policy(_site: Site, _wanted: Wanted) -> Mapping[str, Json]:
-    """Note that bucket policies are not enforced."""
-    raise LeftOut("bucket policies are not enforced here: every call is allowed")
-
-
 def _delete(site: Site, known: Known) -> None:
     site.change(SERVICE, "DeleteBucket", Bucket=known.ref)
 
 
 KINDS: Final = {
     "AWS::S3::Bucket": Kind("bucket", bucket, _delete, "BucketName", 63, "s3:::{name}"),
-    "AWS::S3::BucketPolicy": Kind("bucket policy", policy, nothing),
+    "AWS::S3::BucketPolicy": never_made(
+        "bucket policy", "bucket policies are not enforced here: every call is allowed"
+    ),
 }

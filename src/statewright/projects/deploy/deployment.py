@@ -147,6 +147,8 @@ class Deployment:
 
     def _applied(self, site: Site, project: Project, resource: Resource) -> Result:
         kind = kind_of(resource.type)
+        if kind.lost:
+            return self._left_out(project, resource, kind, kind.lost)
         blocked = next((one for one in resource.depends_on if self._is_blocked(one)), None)
         if blocked is not None:
             self._failed[resource.id] = blocked
@@ -232,9 +234,8 @@ class Deployment:
         return self._result(resource, kind, name, outcome, notes=notes, diagnostics=tuple(site.warnings), known=known)
 
     def _left_out(self, project: Project, resource: Resource, kind: Kind, reason: str) -> Result:
-        name = generated_name(project, resource, kind.longest)
         given = resource.properties.get(kind.name) if kind.name and isinstance(resource.properties, dict) else None
-        name = given if isinstance(given, str) else name
+        name = given if isinstance(given, str) else generated_name(project, resource, kind.longest)
         arn = self._arn(kind, name)
         known = Known(resource.type, arn if kind.ref == "arn" and arn else name, {"Arn": arn} if arn else {})
         self._refs[resource.id] = known

@@ -18,7 +18,7 @@ from statewright.projects.deploy.kinds import (
     Site,
     Wanted,
     holds,
-    nothing,
+    never_made,
     typed,
 )
 
@@ -139,16 +139,6 @@ def invoke_config(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     return {"Ref": f"{name}|{qualifier}"}
 
 
-def permission(_site: Site, _wanted: Wanted) -> Mapping[str, Json]:
-    """Note that permissions are not enforced."""
-    raise LeftOut("permissions are not enforced here: every call is allowed")
-
-
-def url(_site: Site, wanted: Wanted) -> Mapping[str, Json]:
-    """Functions have no addresses of their own."""
-    raise LeftOut(f"function URLs are not supported: invoke {wanted.text('TargetFunctionArn')} through the Lambda API")
-
-
 def _delete_alias(site: Site, known: Known) -> None:
     function, _, name = known.ref.rpartition(":")
     site.change(SERVICE, "DeleteAlias", FunctionName=function, Name=name)
@@ -173,6 +163,8 @@ KINDS: Final = {
     "AWS::Lambda::Alias": Kind("function alias", alias, _delete_alias, "Name", 128, ref="arn"),
     "AWS::Lambda::EventSourceMapping": Kind("event source mapping", mapping, _delete_mapping),
     "AWS::Lambda::EventInvokeConfig": Kind("settings of Event invocations", invoke_config, _delete_invoke_config),
-    "AWS::Lambda::Permission": Kind("permission", permission, nothing),
-    "AWS::Lambda::Url": Kind("function URL", url, nothing),
+    "AWS::Lambda::Permission": never_made("permission", "permissions are not enforced here: every call is allowed"),
+    "AWS::Lambda::Url": never_made(
+        "function URL", "function URLs are not supported: invoke the function through the Lambda API"
+    ),
 }

@@ -15,6 +15,7 @@ from typing import Final, Literal
 from statewright.errors import Diagnostic
 from statewright.payload import Json
 from statewright.projects.deploy.calls import Answer, Call, CallRefused
+from statewright.projects.deploy.scalars import converted
 from statewright.projects.functions import FunctionSource, find_functions
 from statewright.projects.resources import Resource
 
@@ -131,7 +132,7 @@ class Site:
     def found(self, service: str, operation: str, **request: object) -> Answer | None:
         """The answer to a question, `None` if its subject does not exist. Raises: CallRefused."""
         try:
-            return self.call(service, operation, request)
+            return self.asked(service, operation, **request)
         except CallRefused as refused:
             if refused.is_missing:
                 return None
@@ -150,7 +151,7 @@ class Site:
 
     def asked(self, service: str, operation: str, **request: object) -> Answer:
         """The answer to a question. Raises: CallRefused."""
-        return self.call(service, operation, request)
+        return self.call(service, operation, converted(service, operation, request))
 
     def create(self, service: str, operation: str, **request: object) -> Answer:
         """Create a resource that does not exist. Raises: CallRefused."""
@@ -162,7 +163,8 @@ class Site:
         self.changes += 1
         if self.is_dry:
             return {}
-        return self.call(service, operation, {key: value for key, value in request.items() if value is not None})
+        given = {key: value for key, value in request.items() if value is not None}
+        return self.call(service, operation, converted(service, operation, given))
 
     def note(self, text: str) -> None:
         """Tell the user something about the resource at hand."""
@@ -214,7 +216,8 @@ class Kind:
 
     `name` is the property with its name, and `longest` how long one may be. `arn` is the form of its ARN:
     `sqs:{region}:{account}:{name}`. `ref` says what `Ref` gives; `attributes` are what `Fn::GetAtt` gives besides
-    `Arn`, in the same form, with `{arn}`.
+    `Arn`, in the same form, with `{arn}`. `lost` says why resources of a type are never made: nothing of theirs is
+    evaluated but their name, and references to them get a text.
     """
 
     noun: str
@@ -225,6 +228,7 @@ class Kind:
     arn: str = ""
     ref: Literal["name", "arn"] = "name"
     attributes: Mapping[str, str] = field(default_factory=dict)
+    lost: str = ""
 
 
 def text_of(value: Json) -> str:
@@ -328,3 +332,12 @@ def typed(value: Json, numbers: Iterable[str] = (), truths: Iterable[str] = ()) 
 
 def nothing(_site: Site, _known: Known) -> None:
     """The remover of resources that need no call."""
+
+
+def never_made(noun: str, lost: str, *, arn: str = "", name: str | None = None) -> Kind:
+    """The kind of resources that are left out, and the reason."""
+
+    def apply(_site: Site, _wanted: Wanted) -> Mapping[str, Json]:
+        raise LeftOut(lost)
+
+    return Kind(noun, apply, nothing, name, 512, arn, lost=lost)

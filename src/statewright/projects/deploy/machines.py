@@ -28,7 +28,6 @@ from statewright.projects.deploy.kinds import (
 )
 
 SERVICE: Final = "stepfunctions"
-_SUBSTITUTED: Final = re.compile(r"\$\{([A-Za-z0-9_]+)\}")
 _LOGS_NOTHING: Final[dict[str, Json]] = {"level": "OFF"}
 
 
@@ -42,7 +41,9 @@ def definition_of(wanted: Wanted, kind: str) -> tuple[str, list[Diagnostic]]:
     text, name = _text(wanted)
     values = {key: text_of(value) for key, value in wanted.table("DefinitionSubstitutions").items()}
     if values:
-        text = _SUBSTITUTED.sub(lambda found: values.get(found[1], found[0]), text)
+        # Any name may be a key, `bucket-name` too; what has no value stays.
+        names = "|".join(map(re.escape, values))
+        text = re.sub(r"\$\{(" + names + r")\}", lambda found: values[found[1]], text)
     machine_type: Any = kind
     document, diagnostics = check_text(text.encode(), name, machine_type=machine_type)
     try:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from importlib import import_module
 from typing import Final
 
 from statewright.api.services import SERVICES
-from statewright.payload import Json
-from statewright.projects.deploy.kinds import Kind, LeftOut, Site, Wanted
+from statewright.projects.deploy.kinds import Kind, never_made
 
 IGNORED: Final = frozenset({"AWS::CDK::Metadata", "AWS::CloudFormation::WaitConditionHandle"})
 """Types that ask for nothing; nothing is said of them."""
@@ -21,8 +19,19 @@ _KNOWN: Final[dict[str, Kind]] = {
 }
 
 
-def _unknown(_site: Site, wanted: Wanted) -> Mapping[str, Json]:
-    raise LeftOut(f"{wanted.resource.type} is not supported")
+_NAMES: Final = {
+    "AWS::ApiGateway::Stage": "StageName",
+    "AWS::ApiGatewayV2::Stage": "StageName",
+    "AWS::Cognito::UserPool": "UserPoolName",
+    "AWS::DynamoDB::GlobalTable": "TableName",
+    "AWS::ECR::Repository": "RepositoryName",
+    "AWS::Kinesis::Stream": "Name",
+    "AWS::KinesisFirehose::DeliveryStream": "DeliveryStreamName",
+    "AWS::Athena::WorkGroup": "Name",
+    "AWS::Glue::Job": "Name",
+    "AWS::RDS::DBCluster": "DBClusterIdentifier",
+}
+"""The property that `Ref` gives for types that are left out: tasks use it with a service at a configured endpoint."""
 
 
 def kind_of(type: str) -> Kind:
@@ -32,9 +41,16 @@ def kind_of(type: str) -> Kind:
         return known
     parts = type.split("::")
     service = parts[1].lower() if len(parts) > 1 else "custom"
-    return Kind(parts[-1], _unknown, arn=f"{service}:{{region}}:{{account}}:{{name}}")
+    arn = f"{service}:{{region}}:{{account}}:{{name}}"
+    return never_made(parts[-1], f"{type} is not supported", arn=arn, name=_NAMES.get(type))
 
 
 def is_known(type: str) -> bool:
-    """True if deployment supports a type."""
+    """True if deployment supports a type, or leaves it out for a reason of its own."""
     return type in _KNOWN or type in IGNORED
+
+
+def is_made(type: str) -> bool:
+    """True if deployment makes resources of a type."""
+    known = _KNOWN.get(type)
+    return known is not None and not known.lost

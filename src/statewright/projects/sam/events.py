@@ -109,6 +109,11 @@ class Making:
         return f"arn:{who.partition}:iam::{who.account}:role/{who.name}-{self.id}{event}Role"
 
 
+def is_lost(kind: Json) -> bool:
+    """True if events of a type are left out."""
+    return isinstance(kind, str) and kind in _LOST
+
+
 def function_events(making: Making) -> None:
     """Make what the events of a function stand for."""
     _make_events(making, _OF_FUNCTIONS)

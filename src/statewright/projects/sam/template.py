@@ -16,7 +16,7 @@ from statewright.projects.cloudformation import Stack
 from statewright.projects.evaluation import NO_VALUE, waits
 from statewright.projects.expansion import SERVERLESS, transforms_of
 from statewright.projects.resources import Resource
-from statewright.projects.sam.events import Making, function_events, invoke_config, machine_events
+from statewright.projects.sam.events import Making, function_events, invoke_config, is_lost, machine_events
 from statewright.projects.sources import meant
 
 _PREFIX: Final = "AWS::Serverless::"
@@ -51,11 +51,28 @@ _MACHINE: Final = {
 }  # fmt: skip
 _MACHINE_OURS: Final = ("AutoPublishAlias", "DefinitionUri", "Events", "Tags", "UseAliasAsEventTarget")
 _MACHINE_IGNORED: Final = ("DeploymentPreference", "PermissionsBoundary", "Policies", "PropagateTags", "RolePath")
+_IDLE: Final = {
+    "Function": frozenset((*_FUNCTION_IGNORED, *_FUNCTION_LOST)),
+    "StateMachine": frozenset(_MACHINE_IGNORED),
+}
+"""Properties whose values change nothing here."""
 _IMPLICIT: Final = {
     "ServerlessRestApi": "AWS::ApiGateway::RestApi",
+    "ServerlessRestApiDeployment": "AWS::ApiGateway::Deployment",
     "ServerlessRestApiProdStage": "AWS::ApiGateway::Stage",
     "ServerlessHttpApi": "AWS::ApiGatewayV2::Api",
+    "ServerlessHttpApiApiGatewayDefaultStage": "AWS::ApiGatewayV2::Stage",
 }
+_OF_APIS: Final = {
+    "ApiKey": "AWS::ApiGateway::ApiKey",
+    "BasePathMapping": "AWS::ApiGateway::BasePathMapping",
+    "Deployment": "AWS::ApiGateway::Deployment",
+    "DomainName": "AWS::ApiGateway::DomainName",
+    "Stage": "AWS::ApiGateway::Stage",
+    "UsagePlan": "AWS::ApiGateway::UsagePlan",
+    "UsagePlanKey": "AWS::ApiGateway::UsagePlanKey",
+}
+"""Resources that the transform makes beside an API, by the name after the dot in references to them."""
 
 
 def is_serverless(stack: Stack) -> bool:
@@ -77,6 +94,8 @@ def name_generated(stack: Stack) -> None:
     for id_, body in stack.section("Resources").items():
         properties = body.get("Properties") if isinstance(body, dict) else None
         kind = body.get("Type") if isinstance(body, dict) else None
+        if kind in (f"{_PREFIX}Api", f"{_PREFIX}HttpApi"):
+            _name_of_api(stack, id_, kind, properties if isinstance(properties, dict) else {})
         if not isinstance(properties, dict) or kind not in (f"{_PREFIX}Function", f"{_PREFIX}StateMachine"):
             continue
         alias = properties.get("AutoPublishAlias")
@@ -90,6 +109,43 @@ def name_generated(stack: Stack) -> None:
             stack.generated[f"{id_}.Version"] = f"{own}Version"
         stack.generated[f"{id_}.DestinationQueue"] = f"{own}OnFailureQueue"
         stack.generated[f"{id_}.DestinationTopic"] = f"{own}OnFailureTopic"
+
+
+def _name_of_api(stack: Stack, id_: str, kind: str, properties: Mapping[str, Json]) -> None:
+    """Let `Web.Stage` and its kin mean resources that are left out."""
+    for part, made in _OF_APIS.items():
+        own = f"{stack.prefix}{id_}{part}"
+        stack.generated[f"{id_}.{part}"] = own
+        if kind.endswith("HttpApi"):
+            made = made.replace("ApiGateway", "ApiGatewayV2")
+        named = properties.get("StageName", "$default") if part == "Stage" else None
+        given = {"StageName": named} if isinstance(named, str) else {}
+        stack.implied[own] = Resource(own, made, given, (), stack.place(stack.steps(id_)))
+
+
+def without_lost(stack: Stack) -> None:
+    """Take out of the template what has no effect here, so that nothing in it can fail: some properties and events.
+
+    They stay by name, so that what is lost can be reported.
+    """
+    resources = stack.section("Resources")
+    changed: dict[str, Json] = {}
+    for id_, body in resources.items():
+        kind = body.get("Type") if isinstance(body, dict) else None
+        properties = body.get("Properties") if isinstance(body, dict) else None
+        idle = _IDLE.get(kind.removeprefix(_PREFIX)) if isinstance(kind, str) and kind.startswith(_PREFIX) else None
+        if idle is None or not isinstance(properties, dict):
+            continue
+        kept = {name: True if name in idle and value else value for name, value in properties.items()}
+        if isinstance(properties.get("Events"), dict):
+            kept["Events"] = {name: _event(event) for name, event in properties["Events"].items()}
+        changed[id_] = {**body, "Properties": kept}
+    if changed:
+        stack.value = {**stack.value, "Resources": {**resources, **changed}}
+
+
+def _event(event: Json) -> Json:
+    return {"Type": event["Type"]} if isinstance(event, dict) and is_lost(event.get("Type")) else event
 
 
 def transform(stack: Stack) -> None:
@@ -139,6 +195,11 @@ def _read_globals(stack: Stack) -> dict[str, Json]:
         if name not in _GLOBALS:
             stack.sources.error(stack.place(("Globals", name)), f"Globals knows no {name}{meant(name, _GLOBALS)}")
             continue
+        if name not in _KINDS:
+            continue
+        idle = _IDLE.get(name, ())
+        if isinstance(value, dict):
+            value = {key: True if key in idle and part else part for key, part in value.items()}
         folded = stack.fold(value, ("Globals", name))
         if isinstance(folded, dict):
             shared[name] = folded
@@ -302,6 +363,8 @@ def add_referenced(stack: Stack) -> None:
                 (),
                 stack.resources[owner].place,
             )
+        elif name in stack.implied:
+            stack.resources[name] = stack.implied[name]
         elif name in _IMPLICIT:
             stack.resources[name] = Resource(
                 name, _IMPLICIT[name], {}, (), stack.place_of_use(name, name) or stack.template.place()

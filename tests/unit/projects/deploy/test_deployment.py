@@ -314,3 +314,21 @@ def test_long_names_stay_apart(tmp_path: Path, longest: int, length: int):
     names = {generated_name(of, one, longest) for one in of.resources.values()}
     assert {len(name) for name in names} == {length}
     assert len(names) == 2
+
+
+def test_a_substitution_may_have_any_name(tmp_path: Path):
+    text = '{"StartAt":"A","States":{"A":{"Type":"Pass","Result":"${bucket-name}/${a.b}/${kept}","End":true}}}'
+    values = {"bucket-name": "files", "a.b": 200}
+    machine = ("AWS::StepFunctions::StateMachine", {"DefinitionString": text, "DefinitionSubstitutions": values})
+    server = Server()
+    assert outcomes(deployed(server, project(tmp_path, {"Flow": machine}))) == {"Flow": "created"}
+    assert '"files/200/${kept}"' in server.last("CreateStateMachine")["definition"]
+
+
+def test_what_is_never_made_is_noted_whatever_its_properties(tmp_path: Path):
+    stream = ("AWS::Kinesis::Stream", {"Name": "events"})
+    queue = ("AWS::SQS::Queue", {"QueueName": {"Ref": "Stream"}})
+    server = Server(CreateQueue=MADE_QUEUE)
+    report = deployed(server, project(tmp_path, {"Stream": stream, "Queue": queue}))
+    assert outcomes(report) == {"Stream": "noted", "Queue": "created"}
+    assert server.last("CreateQueue")["QueueName"] == "events"
