@@ -19,7 +19,7 @@ from statewright.projects.deploy.scalars import converted
         ("stepfunctions", "CreateStateMachine", {"name": 7, "loggingConfiguration": {"includeExecutionData": "true"}},
          {"name": "7", "loggingConfiguration": {"includeExecutionData": True}}),
         ("lambda", "CreateFunction", {"Timeout": "soon", "Unknown": 1}, {"Timeout": "soon", "Unknown": 1}),
-        ("lambda", "CreateFunction", {"Code": {"ZipFile": b"x"}, "Tags": None}, {"Code": {"ZipFile": b"x"}, "Tags": None}),
+        ("lambda", "CreateFunction", {"Code": {"ZipFile": b"x"}}, {"Code": {"ZipFile": b"x"}}),
         ("nowhere", "Nothing", {"a": 1}, {"a": 1}),
     ],
 )  # fmt: skip
