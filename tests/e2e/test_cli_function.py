@@ -33,27 +33,34 @@ def test_a_function_is_invoked(server, name, capsys):
     assert run_command(["function", "invoke", name, "--event", "--endpoint", server.url]) == 0
 
 
-def test_exit_codes(server, name, capsys, tmp_path):
+def test_exit_codes(server, name, capsys):
     assert run_command(["function", "invoke", name, "-i", '{"fail": "no"}', "--endpoint", server.url]) == 1
     assert json.loads(capsys.readouterr().out)["errorType"] == "ValueError"
     assert run_command(["function", "invoke", "nobody", "--endpoint", server.url]) == 3
     assert "Function not found" in capsys.readouterr().err
-    assert run_command(["function", "logs", "nobody", "--data", str(tmp_path)]) == 3
+    assert run_command(["function", "logs", "nobody", "--endpoint", server.url]) == 3
 
 
-def test_logs_are_read_from_the_data_folder(tmp_path, capsys):
-    server = Server(tmp_path / "data")
-    try:
-        name = made(server.client("lambda"))
-        request = server.client("lambda").invoke(FunctionName=name)["ResponseMetadata"]["RequestId"]
-        server.client("lambda").invoke(FunctionName=name)
-        log = tmp_path / "data" / "functions" / "logs" / f"{name}.log"
-        until(lambda: log.exists() and log.read_text().count("REPORT") == 2, "the log")
-        assert run_command(["function", "logs", name, "--data", str(tmp_path / "data"), "--request", request]) == 0
-        lines = capsys.readouterr().out.splitlines()
-        assert [line.split("  ", 1)[1].split(" ")[0] for line in lines] == ["START", "echoing", "END", "REPORT"]
-    finally:
-        assert server.stop() == 0
+def test_logs_come_from_the_server(server, name, capsys):
+    base = ["function", "logs", name, "--endpoint", server.url]
+    assert run_command(base) == 0
+    assert "has no log yet" in capsys.readouterr().err
+    request = server.client("lambda").invoke(FunctionName=name)["ResponseMetadata"]["RequestId"]
+    server.client("lambda").invoke(FunctionName=name, Payload='{"fail": "no such thing"}')
+
+    def printed() -> list[str] | None:
+        assert run_command([*base, "--since", "10m"]) == 0
+        out = capsys.readouterr().out
+        return out.splitlines() if out.count("REPORT RequestId") == 2 else None
+
+    lines = until(printed, "the log")
+    error = next(place for place, line in enumerate(lines) if "[ERROR] ValueError: no such thing" in line)
+    assert lines[error + 1].strip() == "Traceback (most recent call last):"
+    assert run_command([*base, "--request", request]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("  ", 1)[1].split(" ")[0] for line in lines] == ["START", "echoing", "END", "REPORT"]
+    assert run_command([*base, "--filter", "echoing", "-n", "1", "-o", "json"]) == 0
+    assert ["echoing" in one["message"] for one in json.loads(capsys.readouterr().out)["events"]] == [True]
 
 
 def test_concurrency_is_shown_set_and_given_back(server, name, capsys):

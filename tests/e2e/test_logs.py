@@ -62,7 +62,9 @@ def test_histories_are_in_the_group_once_the_server_has_stopped(logging_server: 
     ended(sfn, fatal)
     shown = command("execution", "history", full, "--endpoint", logging_server.url)
     assert shown.returncode == 2
-    assert "logs/aws/vendedlogs/states/orders/states-*.jsonl" in shown.stderr
+    asked = ("machine", "logs", full.split(":")[6], "--execution", full)
+    assert f"statewright {' '.join(asked)}" in shown.stderr
+    until(lambda: "FailStateEntered" in command(*asked, "--endpoint", logging_server.url).stdout)
     assert logging_server.stop() == 0
     (file,) = (tmp_path / "data" / "logs" / GROUP[1:]).iterdir()
     lines = [json.loads(line) for line in file.read_text().splitlines()]

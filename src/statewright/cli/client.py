@@ -70,6 +70,7 @@ _PAGES: Final[dict[str, tuple[str, str, str | None]]] = {
     "stepfunctions": ("nextToken", "nextToken", "maxResults"),
     "lambda": ("Marker", "NextMarker", None),
     "dynamodb": ("ExclusiveStartTableName", "LastEvaluatedTableName", None),
+    "logs": ("nextToken", "nextToken", None),
 }
 """By service: the members of a list's request and answer that have the page token, and the one for a page's size."""
 
@@ -229,10 +230,7 @@ class Server:
                 f"{said} Logging is off for its state machine.",
                 "give it a loggingConfiguration: level ALL, and a log group as destination",
             )
-        group = logging["destinations"][0]["cloudWatchLogsLogGroup"]["logGroupArn"]
-        name = group.split(":log-group:", 1)[1].removesuffix(":*")
-        where = f"logs/{name.strip('/')}/states-*.jsonl"
-        return Stop(USAGE, f"{said} Look into {where} of the server's data folder.", f"grep -h '{arn}' {where}")
+        return Stop(USAGE, said, f"statewright machine logs {machine_of(arn)} --execution {arn}")
 
     def execution_arn(self, target: str, machine: str | None = None) -> str:
         """The ARN of an execution: its ARN, `MACHINE:NAME`, or the NAME alone, looked for in `machine` or everywhere.

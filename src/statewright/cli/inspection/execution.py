@@ -6,7 +6,6 @@ Owns the commands. Following one is `follow.py`'s, calls and names are `client.p
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -15,10 +14,6 @@ from statewright.cli.costs import cost_of, cost_options, memory_of, wanted_table
 from statewright.cli.inspection.execution_fork import fork
 from statewright.cli.output import OK, USAGE, Span, Stop, stderr, stdout
 from statewright.cli.table import dated, length_words, local_time, print_answer, print_rows, print_table, status_span
-
-if TYPE_CHECKING:
-    from statewright.payload import Json
-
 
 STATUSES = ("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED", "PENDING_REDRIVE")
 HELD_AT_ONCE = 50
@@ -154,8 +149,10 @@ def history(
     events = [one for one in found if not types or any(text.lower() in one["type"].lower() for text in types)]
     printer = stdout()
     if form == "table":
-        first_ms = min((one["timestamp"] for one in found), default=0)
-        rows = [_event_cells(one, first_ms) for one in events]
+        from statewright.cli.inspection.history_words import of_history
+
+        first_ms, named = min((one["timestamp"] for one in found), default=0), of_history(found)
+        rows = [_event_cells(one, first_ms, named[one["id"]]) for one in events]
         print_table(printer, ("ID", "AFTER", "TIME", "TYPE", "STATE", "WHAT"), rows)
         return
     # As `run --history` writes it: epoch seconds.
@@ -166,22 +163,15 @@ def history(
         printer.json(document, compact=True)
 
 
-def _event_cells(one: Answer, first_ms: int) -> list[Span]:
-    from statewright.cli.output import Tone, duration_words
+def _event_cells(one: Answer, first_ms: int, named: tuple[str, str]) -> list[Span]:
+    from statewright.cli.inspection.history_words import details_of, event_spans
+    from statewright.cli.output import duration_words
 
-    details: Json = next((value for name, value in one.items() if name.endswith("EventDetails")), {})
-    said = details.get("error") or details.get("resource") or details.get("output") or details.get("input") or ""
-    if details.get("error") and details.get("cause"):
-        said = f"{details['error']} ({details['cause']})"
-    bad = any(word in one["type"] for word in ("Failed", "TimedOut", "Aborted"))
-    tone: Tone = "fail" if bad else ""
     return [
         str(one["id"]),
         (str(one.get("previousEventId", 0) or ""), "idle"),
         (duration_words(one["timestamp"] - first_ms), "idle"),
-        (one["type"], tone),
-        details.get("name") or details.get("state") or "",
-        said,
+        *event_spans(one["type"], named[0], details_of(one), named[1]),
     ]
 
 

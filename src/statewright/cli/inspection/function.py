@@ -1,23 +1,22 @@
 """`statewright function ...`: the functions of a server, listed, invoked, their logs and their concurrency.
 
-Owns the commands. Calls and their errors are `client.py`'s, tables `table.py`'s. Logs are files of the server's data
-folder, so they are read where the server runs.
+Owns the commands. Calls and their errors are `client.py`'s, tables `table.py`'s. Logs are read by `log_events.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 import click
 
 from statewright.cli.client import Answer, Server, endpoint_option, server_options
-from statewright.cli.output import FAILED, NOT_FOUND, OK, Span, Stop, stderr, stdout
-from statewright.cli.table import local_time, print_facts, print_rows
+from statewright.cli.inspection.log_events import Group, asked_of, log_options, print_events, print_log
+from statewright.cli.output import FAILED, NOT_FOUND, OK, USAGE, Line, Span, Stop, stderr, stdout
+from statewright.cli.table import print_facts, print_rows
 
-DATA_FOLDER: Final = ".statewright"
-LOGS: Final = "functions/logs"
+OF_FUNCTIONS: Final = "/aws/lambda/"
+"""The log group of a function, before its name."""
 
 
 @click.group(short_help="List and invoke functions, read their logs.")
@@ -106,46 +105,62 @@ def invoke(target: str, input: str | None, event: bool, log: bool, endpoint: str
     return FAILED if answer.get("FunctionError") else OK
 
 
-@function.command(short_help="Print a function's log.")
-@click.argument("name", metavar="FUNCTION")
-@click.option("--data", metavar="DIR", default=DATA_FOLDER, show_default=True, help="The server's data folder.")
-@click.option("-n", "--lines", type=click.IntRange(1), default=100, show_default=True, help="Maximum number of lines.")
-@click.option("--request", metavar="ID", help="Only lines of this invocation.")
-def logs(name: str, data: str, lines: int, request: str | None) -> None:
-    """Print the end of a function's log, from the server's data folder.
+@function.command(short_help="Print or follow a function's log.")
+@click.argument("target", metavar="FUNCTION")
+@click.option("--request", metavar="ID", help="Only the output of this invocation.")
+@log_options
+def logs(
+    target: str, request: str | None, pattern: str, lines: int | None, since: str | None, follows: bool, form: str,
+    endpoint: str | None,
+) -> int:  # fmt: skip
+    """Print the end of a function's log. Times are UTC.
+
+    A PATTERN is one of CloudWatch Logs: words that a line has (error), quoted phrases, -words that it does not have,
+    ?one ?of ?several, or members of JSON ({ $.level = "ERROR" }).
 
     \b
     Examples:
       statewright function logs price
-      statewright function logs price -n 20 --data ./data
+      statewright function logs price -f --filter '?ERROR ?Traceback'
+      statewright function logs price --since 10m -o jsonl
     """
-    folder = Path(data) / LOGS
-    bare = name.split(":")[6] if name.startswith("arn:") and name.count(":") >= 6 else name.partition(":")[0]
-    files = [path for path in (folder / f"{bare}.log.1", folder / f"{bare}.log") if path.is_file()]
-    if not files:
-        raise Stop(NOT_FOUND, f"There is no log of '{bare}' in {folder}.", "name the server's data folder: --data DIR")
-    found = []
-    for path in files:
-        found += path.read_text("utf-8", errors="replace").split("\n")[:-1]
-    kept = list(_of_request(found, request) if request else found)[-lines:]
-    printer = stdout()
-    for line in kept:
-        at, _, rest = line.partition("\t")
-        text = rest.partition("\t")[2].replace("\r", "\n").expandtabs(4)
-        printer.line((local_time(int(at)) if at.isdigit() else "", "idle"), "  ", text)
+    asked = asked_of(follows, since, lines, pattern, form)
+    bare = target.split(":")[6] if target.startswith("arn:") and target.count(":") >= 6 else target.partition(":")[0]
+    with Server(endpoint, service="logs") as server:
+        group = Group(server, f"{OF_FUNCTIONS}{bare}", pattern)
+        if request is None:
+            return print_log(group, asked, message_lines, if_none=lambda: _no_log(bare, endpoint))
+        if follows or pattern or since is not None:
+            raise Stop(USAGE, "--request prints one invocation; leave out --follow, --filter and --since.")
+        return print_events(_of_request(server, group.name, request), asked, message_lines)
 
 
-def _of_request(found: list[str], request: str) -> Iterator[str]:
-    """The lines from an invocation's START to its REPORT, in its stream."""
-    stream = None
-    for line in found:
-        _, name, text = [*line.split("\t", 2), "", ""][:3]
-        if text.startswith(f"START RequestId: {request}"):
-            stream = name
-        if name == stream:
-            yield line
-        if text.startswith(f"REPORT RequestId: {request}"):
-            stream = None
+def _no_log(name: str, endpoint: str | None) -> str:
+    """Says that a function has no log yet. Raises: Stop if there is no function of that name."""
+    with _lambda(endpoint) as server:
+        server.call("get_function_configuration", FunctionName=name)
+    return f"{name} has no log yet: it has not run."
+
+
+def message_lines(text: str) -> list[Line]:
+    """The lines of a message; workers write the line ends of a traceback as carriage returns."""
+    return [(line.expandtabs(4),) for line in text.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n").split("\n")]
+
+
+def _of_request(server: Server, group: str, request: str) -> Iterator[Answer]:
+    """The events from an invocation's START to its REPORT, in its stream. Raises: Stop."""
+    begun = f"START RequestId: {request}"
+    phrase = request.replace('"', "")
+    first = next(iter(Group(server, group, f'"START RequestId: {phrase}"').events()), None)
+    if first is None:
+        raise Stop(NOT_FOUND, f"The log has no invocation {request}.")
+    reached = False
+    for one in Group(server, group, streams=(first["logStreamName"],)).events(first["timestamp"]):
+        reached = reached or one["message"].startswith(begun)
+        if reached:
+            yield one
+        if one["message"].startswith(f"REPORT RequestId: {request}"):
+            return
 
 
 @function.command(short_help="Show or set a function's reserved concurrency.")

@@ -1,4 +1,7 @@
-"""`statewright machine ...`: state machines of a server, listed, shown, compared, deleted."""
+"""`statewright machine ...`: state machines of a server, listed, shown, compared, deleted.
+
+Leaves their logs to `machine_log.py`.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from statewright.cli.client import (
     short_name,
 )
 from statewright.cli.inspection.definition_diff import Difference
+from statewright.cli.inspection.machine_log import logs
 from statewright.cli.output import FAILED, NOT_FOUND, OK, USAGE, Refused, Span, Stop, count_words, reason_of, stdout
 from statewright.cli.table import (
     dated,
@@ -32,7 +36,7 @@ from statewright.cli.table import (
 RECENT = 5
 
 
-@click.group(short_help="List, show, compare and delete state machines.")
+@click.group(short_help="List, show, compare and delete state machines, read their logs.")
 def machine() -> None:
     """Work with the state machines of a server.
 
@@ -43,6 +47,7 @@ def machine() -> None:
       statewright machine list
       statewright machine show order
       statewright machine diff order 1 2
+      statewright machine logs order -f
     """
 
 
@@ -300,6 +305,9 @@ def delete(target: str, yes: bool, form: str, endpoint: str | None) -> None:
         server.call("delete_state_machine", stateMachineArn=arn)
     rest = f"; {count_words(len(running), 'execution')} of it still running" if running else ""
     print_answer(form, {"stateMachineArn": arn, "running": len(running)}, f"deleted {name}{rest}")
+
+
+machine.add_command(logs)
 
 
 def describe(server: Server, arn: str) -> Answer:

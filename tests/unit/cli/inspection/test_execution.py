@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,37 @@ def test_lists_are_filtered_and_merged(statewright: Run, monkeypatch):
     assert statewright("execution", "list", "--machine", "order", "--map-run", "x").code == 2
     stub(monkeypatch, execution, list_executions={"executions": []})
     assert "There are no" in statewright("execution", "list").err
+
+
+def test_history_names_state_and_function_of_each_task(statewright: Run, monkeypatch):
+    call = {"resource": "invoke", "resourceType": "lambda"}
+    arn = "arn:aws:lambda:us-east-1:0:function:charge:$LATEST"
+    found = [
+        ("TaskStateEntered", "stateEntered", {"name": "Charge"}),
+        ("TaskScheduled", "taskScheduled", {**call, "parameters": json.dumps({"FunctionName": arn})}),
+        ("TaskStarted", "taskStarted", call),
+        ("TaskFailed", "taskFailed", {**call, "error": "Declined", "cause": "no money"}),
+        ("LambdaFunctionScheduled", "lambdaFunctionScheduled", {"resource": "arn:aws:lambda:a:0:function:ship"}),
+        ("LambdaFunctionStarted", "lambdaFunctionStarted", {}),
+        ("ActivityScheduled", "activityScheduled", {"resource": "arn:aws:states:us-east-1:0:activity:sign"}),
+        ("ExecutionFailed", "executionFailed", {"error": "Declined"}),
+    ]  # fmt: skip
+    events = [
+        {"id": number, "previousEventId": number - 1, "timestamp": 0, "type": kind, f"{member}EventDetails": details}
+        for number, (kind, member, details) in enumerate(found, 1)
+    ]
+    stub(monkeypatch, execution, get_execution_history={"events": events[::-1]}, describe_execution={})
+    printed = [
+        line.split(maxsplit=3)[3] for line in statewright("execution", "history", "order:x").out.splitlines()[2:]
+    ]
+    assert [" ".join(line.split()[1:]) for line in reversed(printed[:-1])] == [
+        "TaskScheduled Charge lambda:invoke charge",
+        "TaskStarted Charge lambda:invoke charge",
+        "TaskFailed Charge lambda:invoke charge · Declined (no money)",
+        "LambdaFunctionScheduled Charge lambda ship",
+        "LambdaFunctionStarted Charge lambda ship",
+        "ActivityScheduled Charge activity sign",
+    ]  # fmt: skip
 
 
 def test_several_are_stopped_but_one_is_followed(statewright: Run, monkeypatch):
