@@ -66,13 +66,13 @@ _UNSIGNED: Final = (
 )
 """Error codes of a server that rejects the caller's credentials; they differ by service."""
 LARGEST_PAGE: Final = 1_000
-_PAGES: Final[dict[str, tuple[str, str, str | None]]] = {
-    "stepfunctions": ("nextToken", "nextToken", "maxResults"),
-    "lambda": ("Marker", "NextMarker", None),
-    "dynamodb": ("ExclusiveStartTableName", "LastEvaluatedTableName", None),
-    "logs": ("nextToken", "nextToken", None),
+_TOKENS: Final = {
+    "nextToken": "nextToken",
+    "NextToken": "NextToken",
+    "NextMarker": "Marker",
+    "LastEvaluatedTableName": "ExclusiveStartTableName",
 }
-"""By service: the members of a list's request and answer that have the page token, and the one for a page's size."""
+"""By the member of a list's answer that has the page token: the member of the next request that takes it."""
 
 
 def endpoint_option(command: Function) -> Function:
@@ -167,18 +167,18 @@ class Server:
 
     def pages(self, operation: str, member: str, *, most: int | None = None, **members: object) -> Iterator[Any]:
         """List the elements of `member` in an operation's answers, page after page, up to `most` of them."""
-        asks, answers, size = _PAGES.get(self._service, ("NextToken", "NextToken", None))
         given = 0
         while most is None or given < most:
-            if size is not None:
-                members[size] = LARGEST_PAGE if most is None else min(LARGEST_PAGE, most - given)
+            if self._service == "stepfunctions":
+                members["maxResults"] = LARGEST_PAGE if most is None else min(LARGEST_PAGE, most - given)
             page = self.call(operation, **members)
             found = page.get(member, ())
             yield from found
             given += len(found)
-            if not page.get(answers):
+            following = {asks: page[answers] for answers, asks in _TOKENS.items() if page.get(answers)}
+            if not following:
                 return
-            members[asks] = page[answers]
+            members |= following
 
     def close(self) -> None:
         """Close the connections."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -38,9 +37,8 @@ def missing(**_: Any) -> Exception:
 
 
 @pytest.fixture(autouse=True)
-def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RealClock, "now_ms", lambda _self: NOW_MS)
-    return
 
 
 def test_a_traceback_is_lines_below_its_first(statewright: Run, monkeypatch: pytest.MonkeyPatch):
