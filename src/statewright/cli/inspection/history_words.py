@@ -82,7 +82,7 @@ def event_spans(kind: str, name: str, details: JsonObject, call: str) -> tuple[S
 
 
 def called(details: JsonObject) -> str:
-    """The call that the details of a task's first event name: `lambda:invoke price`, `sqs:sendMessage`, `lambda price`."""
+    """The call that the details of a task's first event name: `lambda:invoke price`, `sqs:sendMessage`."""
     resource, service = details.get("resource"), details.get("resourceType")
     if not isinstance(resource, str):
         return ""
