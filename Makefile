@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEMO_READY := $(VENV)/.ready-demo
 NODE := $(VENV)/node
+CLIENTS := $(VENV)/clients
 PYTEST := NODE_PATH="$(abspath $(NODE))/node_modules:$(NODE_PATH)" $(BIN)/python -m pytest
 # With COVERAGE=yes the tests measure which lines they reach; the last of them applies the gate.
 MEASURE := $(if $(COVERAGE),--cov --cov-report=,)
@@ -51,11 +52,17 @@ $(NODE)/.ready: tests/node/package.json tests/node/package-lock.json | $(READY)
 	    >/dev/null && touch $@ || echo "npm could not set up $(NODE): tests of functions for Node.js are skipped"; \
 	else echo "There is no npm: tests of functions for Node.js are skipped"; fi
 
+# Real clients of the server, for tests/clients; where they cannot be installed, those tests are skipped.
+$(CLIENTS)/.ready: tests/clients/requirements.lock | $(READY)
+	@echo "Setting up $(CLIENTS) with clients of AWS services (once): 700 MB ..."
+	@rm -rf $(CLIENTS) && $(BIN)/python -m venv $(CLIENTS)
+	@$(CLIENTS)/bin/python .ci/install.py $< && touch $@ || echo "Tests of these clients are skipped."
+
 test: $(READY) $(NODE)/.ready lint ## Run ruff, mypy and the tests, in less than five minutes
 	@$(if $(COVERAGE),rm -f .coverage,true)
 	@$(PYTEST) -n logical --maxprocesses=8 -m "not slow" $(MEASURE)
 
-test-slow: $(READY) $(NODE)/.ready ## Run what `test` leaves out: kill storms, reference systems in real time, thousands of seeds
+test-slow: $(READY) $(NODE)/.ready $(CLIENTS)/.ready ## Run what `test` leaves out: kill storms, real clients, reference systems in real time, thousands of seeds
 	@STATEWRIGHT_TEST_THOROUGH=1 $(PYTEST) -n logical --maxprocesses=8 -m "slow or scaled" $(MEASURE) $(if $(COVERAGE),--cov-append)
 	@$(if $(COVERAGE),$(BIN)/python -m coverage json -q -o coverage.json && $(BIN)/python -m tests.coverage_gate coverage.json,true)
 
@@ -106,11 +113,12 @@ soak: $(READY) ## Run 200,000 executions on one server, and fail if its memory, 
 bench: $(READY) ## Measure the interpreter, the expressions and the compiler
 	@$(BIN)/python bench/measure.py
 
-LOCK := uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header pyproject.toml
+LOCK := uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header
 
-lock: ## Resolve requirements.lock and requirements-demo.lock anew from pyproject.toml (needs uv)
-	@$(LOCK) --all-extras -o requirements.lock
-	@$(LOCK) --group demo --constraint requirements.lock -o requirements-demo.lock
+lock: ## Resolve the lock files anew: requirements.lock, requirements-demo.lock, that of tests/clients (needs uv)
+	@$(LOCK) pyproject.toml --all-extras -o requirements.lock
+	@$(LOCK) pyproject.toml --group demo --constraint requirements.lock -o requirements-demo.lock
+	@$(LOCK) tests/clients/requirements.in -o tests/clients/requirements.lock
 
 clean: ## Remove what the tasks made
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks .coverage coverage.json .fuzz

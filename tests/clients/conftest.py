@@ -1,0 +1,69 @@
+"""A server for real clients, and the programs that use them: with what `statewright env` prints, and nothing else.
+
+The packages are those of `requirements.lock`, in an environment of their own beside the one that runs the tests
+(`make test-slow` installs it): a client's dependencies must not decide about Statewright's. A program is a file of
+`programs/`. It knows nothing of Statewright, and prints what a test compares, as JSON in its last line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from statewright.cli.env import variables
+from tests.deadlines import PATIENCE_SECONDS, completed
+from tests.e2e.conftest import Server
+
+HERE = Path(__file__).parent
+PROGRAMS = HERE / "programs"
+CLIENTS = Path(sys.prefix) / "clients"
+"""The environment of the clients. Made by make."""
+
+Program = Callable[..., Any]
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server that any program on the machine may call, as `statewright serve` starts it."""
+    running = Server(tmp_path_factory.mktemp("clients") / "data", "--log-level", "debug")
+    yield running
+    assert running.stop() == 0, running.log.read_text()
+    assert "Traceback" not in running.log.read_text()
+
+
+@pytest.fixture(scope="session")
+def environment(server: Server, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment of a client: the variables of `statewright env`, a home folder without settings, the PATH."""
+    home = tmp_path_factory.mktemp("home")
+    return {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8", **variables(server.url)}
+
+
+@pytest.fixture(scope="session")
+def client_folder() -> Path:
+    """The folder with the commands of the clients' environment. Skips where that could not be installed."""
+    if not (CLIENTS / ".ready").is_file():
+        pytest.skip(f"the packages of tests/clients/requirements.lock are not in {CLIENTS.name}/: make test-slow")
+    return CLIENTS / "bin"
+
+
+@pytest.fixture
+def program(client_folder: Path, environment: Mapping[str, str], tmp_path: Path) -> Program:
+    """Runs a program of `programs/`, and returns what its last line says."""
+
+    def run(name: str, *arguments: str, **more: str) -> Any:
+        command = [str(client_folder / "python"), str(PROGRAMS / name), *arguments]
+        done = completed(command, env={**environment, **more}, cwd=tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return json.loads(done.stdout.splitlines()[-1])
+
+    return run
+
+
+PATIENCE = str(int(PATIENCE_SECONDS))
+"""An argument of programs that wait for something."""
