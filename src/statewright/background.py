@@ -1,5 +1,7 @@
 """Tasks that run beside their caller: held until they end, logged when they fail, cancelled when their owner stops.
 
+Also work that begins on the event loop and leaves it for a thread when it proves long.
+
 Owns the set that keeps such a task from being collected, and the log line of one that fails. Callers decide what may be
 lost: work that must not be is a row of the store before it is spawned.
 """
@@ -11,6 +13,7 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import TypeVar
 
+from statewright.clock import Clock
 from statewright.errors import ApiError, StoreError
 
 T = TypeVar("T")
@@ -72,3 +75,20 @@ class Background:
             log.warning("%s in the background was given up: %s", self._what, problem)
         else:
             log.error("%s in the background failed", self._what, exc_info=problem)
+
+
+async def beyond_in_thread(clock: Clock, problem: type[Exception], brief: Callable[[], T], long: Callable[[], T]) -> T:
+    """The result of `brief`, or, if its bound on work ends it with `problem`, that of `long`, which runs in a thread.
+
+    Raises: what `long` raises.
+    """
+    try:
+        return brief()
+    except problem:
+        return await in_thread(clock, long)
+
+
+async def in_thread(clock: Clock, work: Callable[[], T]) -> T:
+    """The result of some work in a thread. Virtual time stands still meanwhile, as it does for work on the loop."""
+    with clock.busy():
+        return await asyncio.to_thread(work)

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from statewright.query import matching as matching_module
 from statewright.query import pattern_leaves
 from statewright.query.event_pattern import PatternError, compile_pattern
+from statewright.query.matching import LOOP_WORK, Matching, TooMuchWork
 
 ELEMENTS: list[Any] = [f"value-{number}" for number in range(20_000)]
 
@@ -24,25 +26,28 @@ def counted(monkeypatch: pytest.MonkeyPatch, name: str) -> list[Any]:
         return real(*arguments)
 
     monkeypatch.setattr(pattern_leaves, name, counting)
+    if hasattr(matching_module, name):
+        monkeypatch.setattr(matching_module, name, counting)
     return calls
 
 
 def test_values_of_a_pattern_are_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = counted(monkeypatch, "frozen")
     matches = [compile_pattern({"a": [f"none-{rule}-{number}" for number in range(300)]}) for rule in range(5)]
-    event = {"a": ELEMENTS}
-    assert not any(one(event) for one in matches)
+    event, matching = {"a": ELEMENTS}, Matching()
+    assert not any(one(event, matching) for one in matches)
     # Every value of the patterns and every element once, however many patterns look at the same array.
     assert len(calls) == 5 * 300 + len(ELEMENTS)
-    assert compile_pattern({"a": ["none", "value-19999"]})(event)
+    assert compile_pattern({"a": ["none", "value-19999"]})(event, matching)
 
 
 def test_an_ordinary_pattern_looks_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:
     ordinary: list[list[Any]] = [["a"], ["a", "b", "c"], [1], [True], [None], [{"prefix": "a"}], [{"exists": True}]]
     leaves = [compile_pattern({"a": choices}) for choices in ordinary]
-    calls = [counted(monkeypatch, name) for name in ("frozen", "_covers", "_index_of")]
+    calls = [counted(monkeypatch, name) for name in ("frozen", "_covers")]
+    matching = Matching(0)
     values: list[Any] = ["a", ["z", "c"], 1, True, None, {}, [], ["z"] * 9]
-    seen = [[leaf({"a": value}) for leaf in leaves] for value in values]
+    seen = [[leaf({"a": value}, matching) for leaf in leaves] for value in values]
     assert not any(calls)
     assert seen == [
         [True, True, False, False, False, True, True],
@@ -78,21 +83,22 @@ class Watched(list[Any]):
     ],
 )
 def test_the_alternatives_of_many_rules_read_an_array_once(choice: Callable[[int], Any]) -> None:
-    elements = Watched([*ELEMENTS, *range(20_000)])
+    elements, matching = Watched([*ELEMENTS, *range(20_000)]), Matching()
     for rule in range(5):
         alternatives = [{"a": [choice(300 * rule + number)]} for number in range(300)]
-        assert not compile_pattern({"$or": alternatives})({"a": elements})
+        assert not compile_pattern({"$or": alternatives})({"a": elements}, matching)
     assert elements.readings == 1
 
 
 def test_the_networks_of_all_rules_parse_each_address_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = counted(monkeypatch, "_address_of")
+    calls = counted(monkeypatch, "address_of")
+    matching = Matching()
     elements = [f"11.0.{number // 256}.{number % 256}" for number in range(5_000)] * 2
     for rule in range(5):
         alternatives = [{"a": [{"cidr": f"10.{number}.{rule}.0/24"}]} for number in range(100)]
-        assert not compile_pattern({"$or": alternatives})({"a": elements})
+        assert not compile_pattern({"$or": alternatives})({"a": elements}, matching)
     assert len(calls) == 5_000
-    assert compile_pattern({"a": [{"cidr": "11.0.19.128/32"}]})({"a": elements})
+    assert compile_pattern({"a": [{"cidr": "11.0.19.128/32"}]})({"a": elements}, matching)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +108,48 @@ def test_the_networks_of_all_rules_parse_each_address_once(monkeypatch: pytest.M
 )  # fmt: skip
 def test_an_address_is_one_in_an_array_and_alone(text: str, is_inside: bool) -> None:
     matches = compile_pattern({"a": [{"cidr": "10.0.0.0/8"}, {"cidr": "fe80::/16"}]})
-    assert matches({"a": text}) is matches({"a": [text] * 40}) is is_inside
+    assert matches({"a": text}, Matching()) is matches({"a": [text] * 40}, Matching()) is is_inside
+
+
+HEAVY: list[tuple[Any, Any]] = [
+    ([{"wildcard": "v*x"}] * 30, ELEMENTS),
+    ([{"anything-but": {"wildcard": "v*"}}] * 30, ELEMENTS),
+    ([{"anything-but": ELEMENTS}] * 30, ELEMENTS),
+    ([{"exists": False}] * 30, ELEMENTS),
+    ([{"wildcard": "*" + "a" * 450 + "b" + "a" * 450 + "*"}] * 4, "a" * 20_000),
+    ([{"wildcard": "*a*b*c*"}] * 30, "a" * 256_000),
+    ([{"wildcard": "*a*b*c*"}] * 30, ["a" * 10_000] * 25),
+    ({"b": ["x"]}, [{"b": number} for number in range(60_000)]),
+]
+
+
+@pytest.mark.parametrize(("choices", "value"), HEAVY)
+def test_patterns_that_look_at_many_values_one_by_one_leave_the_loop(choices: Any, value: Any) -> None:
+    pattern = compile_pattern({"a": choices})
+    with pytest.raises(TooMuchWork):
+        pattern({"a": value}, Matching(LOOP_WORK))
+    assert not pattern({"a": value}, Matching())
+
+
+def test_the_patterns_of_one_event_share_its_bound() -> None:
+    pattern = compile_pattern({"a": [{"wildcard": "*b*"}]})
+    event, matching = {"a": ["aaaa"] * 5_000}, Matching(LOOP_WORK)
+    for _ in range(LOOP_WORK // 5_000 - 8):
+        assert not pattern(event, matching)
+    with pytest.raises(TooMuchWork):
+        assert not pattern(event, matching)
+
+
+def test_a_long_text_is_compared_only_as_far_as_the_pattern_goes() -> None:
+    class Text(str):
+        __slots__ = ()
+
+        def casefold(self) -> str:
+            raise AssertionError("all of it is read")
+
+    for choice in ({"equals-ignore-case": "abc"}, {"prefix": {"equals-ignore-case": "abc"}}):
+        for others in ([], ["y"]):
+            assert not compile_pattern({"a": [choice, *others]})({"a": Text("x" * 200)}, Matching())
 
 
 def test_a_pattern_with_many_wildcards_is_refused() -> None:
@@ -121,6 +168,7 @@ CHOICES = st.one_of(
     TEXTS.map(lambda text: {"prefix": {"equals-ignore-case": text}}),
     TEXTS.filter(bool).map(lambda text: {"equals-ignore-case": text}),
     TEXTS.map(lambda text: {"anything-but": [text]}),
+    TEXTS.filter(lambda text: text and "**" not in text).map(lambda text: {"wildcard": text}),
     st.tuples(st.sampled_from(["<", "<=", ">", ">=", "="]), st.integers(-3, 3)).map(lambda one: {"numeric": list(one)}),
     st.tuples(st.integers(-3, 1), st.integers(2, 4)).map(lambda one: {"numeric": [">", one[0], "<=", one[1]]}),
 )
@@ -129,7 +177,7 @@ VALUES = st.one_of(TEXTS, st.integers(-4, 5), st.floats(-4, 5), st.booleans(), s
 
 @given(st.lists(CHOICES, min_size=1, max_size=6), st.one_of(VALUES, st.lists(VALUES, max_size=40)))
 def test_a_leaf_accepts_what_one_of_its_values_accepts(choices: list[Any], value: Any) -> None:
-    apart = any(compile_pattern({"a": [choice]})({"a": value}) for choice in choices)
-    assert compile_pattern({"a": choices})({"a": value}) == apart
+    apart = any(compile_pattern({"a": [choice]})({"a": value}, Matching()) for choice in choices)
+    assert compile_pattern({"a": choices})({"a": value}, Matching()) == apart
     many = value * 40 if isinstance(value, list) else [value] * 40
-    assert compile_pattern({"a": choices})({"a": many}) == apart
+    assert compile_pattern({"a": choices})({"a": many}, Matching()) == apart

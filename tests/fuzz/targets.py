@@ -28,10 +28,11 @@ from statewright.query.fence import LeavesTheLoop
 from statewright.query.intrinsics import IntrinsicSyntaxError, compile_intrinsic
 from statewright.query.jsonata import JsonataError, JsonataSyntaxError, compile_expression
 from statewright.query.jsonpath import PathNotFound, PathSyntaxError, compile_path
+from statewright.query.matching import Matching
 from statewright.query.scope import Scope
 from statewright.records import log_patterns
 from statewright.tables.expressions import parser as dynamodb
-from statewright.topics.filters import ATTRIBUTES, BODY, compile_filter
+from statewright.topics.filters import ATTRIBUTES, BODY, Candidate, compile_filter
 
 LONGEST: Final = 4_096
 """Bytes of an input."""
@@ -85,8 +86,8 @@ def event_pattern(data: bytes) -> None:
     first, _, second = data.partition(b"\n")
     with suppress(JsonTextError, PatternError):
         matches = compile_pattern(parse_json(first))
-        assert matches(DOCUMENT) in (True, False)
-        assert matches(parse_json(second)) in (True, False)
+        assert matches(DOCUMENT, Matching()) in (True, False)
+        assert matches(parse_json(second), Matching()) in (True, False)
 
 
 def filters(data: bytes) -> None:
@@ -96,7 +97,8 @@ def filters(data: bytes) -> None:
         with suppress(ApiError):
             accepts = compile_filter(text, scope)
             if accepts is not None:
-                accepts({"a": {"DataType": "String", "StringValue": "x"}}, json.dumps(DOCUMENT))
+                attributes = {"a": {"DataType": "String", "StringValue": "x"}}
+                accepts(Candidate(attributes, Matching()), json.dumps(DOCUMENT))
     with suppress(ApiError):
         log_patterns.compile_pattern(text)(json.dumps(DOCUMENT))
 

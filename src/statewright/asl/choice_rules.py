@@ -9,7 +9,6 @@ comparison false; a Variable that finds nothing fails the execution with any ope
 from __future__ import annotations
 
 import operator
-import re
 from collections.abc import Callable, Mapping
 from typing import Final, Literal
 
@@ -19,6 +18,7 @@ from statewright.payload import Json
 from statewright.query.comparison import EXACT_INTEGER, as_double, is_number, text_less
 from statewright.query.jsonpath import PathNotFound, compile_path
 from statewright.query.scope import Scope
+from statewright.query.wildcards import Wildcards
 
 OperandType = Literal["string", "number", "boolean", "timestamp", "path"]
 """The JSON type of an operator's operand; a timestamp is a string that `parse_timestamp` accepts."""
@@ -82,10 +82,6 @@ def rule_paths(rule: dict[str, Json]) -> list[str]:
                 inner.extend(value)
         pending.extend(reversed(inner))
     return paths
-
-
-_WILDCARD_TOKEN: Final = re.compile(r"\\[*\\]|.", re.DOTALL)
-_ESCAPED: Final = (r"\*", "\\\\")
 
 
 # Connectives
@@ -217,7 +213,8 @@ def _test(name: str, operand: Json) -> Callable[[Json], bool]:
         has_type = _HAS_TYPE[name]
         return has_type if operand else lambda value: not has_type(value)
     if name == "StringMatches":
-        return compile_wildcards(operand)
+        matches = Wildcards(operand).matches
+        return lambda value: isinstance(value, str) and matches(value)
     if name in ("StringEquals", "BooleanEquals"):
         return lambda value: value.__class__ is operand.__class__ and bool(value == operand)
     if name.startswith("Numeric"):
@@ -241,46 +238,6 @@ def _number_test(compare: Callable[[Json, Json], bool], number: float) -> Callab
 def _compared_to_instant(compare: Callable[[Json, Json], bool], value: Json, instant: int | None) -> bool:
     other = parse_timestamp(value) if isinstance(value, str) else None
     return other is not None and compare(other, instant)
-
-
-def compile_wildcards(pattern: str) -> Callable[[Json], bool]:
-    r"""The test of StringMatches: `*` is any run of characters, `\*` a star and `\\` a backslash.
-
-    Each piece between stars is searched once, after the one before it, so the time is linear in the text.
-    """
-    pieces = _pieces(pattern)
-    first, last = pieces[0], pieces[-1]
-    if len(pieces) == 1:
-        return lambda value: isinstance(value, str) and value == first
-    middle = [piece for piece in pieces[1:-1] if piece]
-
-    def matches(value: Json) -> bool:
-        if not isinstance(value, str) or len(value) < len(first) + len(last):
-            return False
-        if not (value.startswith(first) and value.endswith(last)):
-            return False
-        at, end = len(first), len(value) - len(last)
-        for piece in middle:
-            at = value.find(piece, at, end)
-            if at < 0:
-                return False
-            at += len(piece)
-        return True
-
-    return matches
-
-
-def _pieces(pattern: str) -> list[str]:
-    """The literal pieces between the unescaped stars."""
-    pieces: list[str] = []
-    parts: list[str] = []
-    for token in _WILDCARD_TOKEN.findall(pattern):
-        if token == "*":
-            pieces.append("".join(parts))
-            parts = []
-        else:
-            parts.append(token[1] if token in _ESCAPED else token)
-    return [*pieces, "".join(parts)]
 
 
 # The operators

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -21,7 +21,7 @@ from statewright.events.expressions import Expression, ExpressionError, parse
 from statewright.events.inputs import PREDEFINED, variables_of
 from statewright.events.targets import UNIVERSAL, Unsupported, call_of
 from statewright.payload import Json, JsonMapping, JsonTextError, parse_json
-from statewright.query.event_pattern import PatternError, compile_pattern
+from statewright.query.event_pattern import Pattern, PatternError, compile_pattern
 from statewright.stores.entries import EntryKind
 from statewright.stores.protocol import EntryRow
 
@@ -128,7 +128,7 @@ def too_many() -> ApiError:
     return ApiError("LimitExceededException", "The requested resource exceeds the maximum number allowed.")
 
 
-def read_pattern(text: str) -> Callable[[Json], bool]:
+def read_pattern(text: str) -> Pattern:
     """Compile an event pattern. Raises: ApiError (`InvalidEventPatternException`)."""
     fault = first_fault(text)
     if fault is not None:

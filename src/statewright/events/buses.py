@@ -14,18 +14,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from statewright.background import Background
+from statewright.background import Background, beyond_in_thread, in_thread
 from statewright.clock import Clock
 from statewright.config import Config
 from statewright.engine.executions.views import ExecutionView, StatusChange
 from statewright.errors import ApiError, Conflict
 from statewright.events.bus_records import BUS, DEFAULT_BUS, MOST_BUSES, Bus, invalid, no_bus, too_many
 from statewright.events.deliveries import Deliveries
-from statewright.events.delivery_records import call_id_of
-from statewright.events.rules import Event, Rules
+from statewright.events.delivery_records import Delivery, call_id_of
+from statewright.events.rules import Event, Match, Rules
 from statewright.instants import iso_seconds
 from statewright.metrics.recorder import Recorder
 from statewright.payload import Json, JsonMapping, JsonObject, JsonTextError, dump_json, parse_json
+from statewright.query.matching import LOOP_WORK, MOST_WORK, Matching, TooMuchWork
 from statewright.stores.completion import Completion, adapted
 from statewright.stores.entries import Entries
 from statewright.stores.store import Store
@@ -40,6 +41,10 @@ STATUS_BYTES: Final = 253_952
 """An event about a status change leaves out longer input and output. Source: developer guide: 248 KiB."""
 SOURCE: Final = "aws.states"
 STATUS_CHANGE: Final = "Step Functions Execution Status Change"
+TOO_MUCH_WORK: Final = (
+    "Matching the event with the rules of its bus takes too much work for Statewright; send shorter arrays and texts, "
+    "or use fewer wildcards."
+)
 
 log = logging.getLogger("statewright.events")
 
@@ -180,7 +185,7 @@ class Buses:
         if sum(entry_bytes(entry) for entry in entries) >= ENTRIES_BYTES:
             raise invalid("Total size of the entries in the request is over the limit.")
         answers: list[dict[str, str]] = []
-        deliveries = []
+        events: list[tuple[str, Event]] = []
         for entry in entries:
             refused, detail = _checked(entry)
             if refused is not None:
@@ -191,11 +196,33 @@ class Buses:
             )
             answers.append({"EventId": event["id"]})
             # An unknown bus accepts the event, which is then dropped (observed).
-            deliveries += self.rules.deliveries_for(bus_name(entry.get("EventBusName")), event)
+            events.append((bus_name(entry.get("EventBusName")), event))
+        deliveries: list[Delivery] = []
+        for (_, event), matches in zip(events, await self._matched(events), strict=True):
+            if matches is None:
+                at = answers.index({"EventId": event["id"]})
+                answers[at] = {"ErrorCode": "InternalFailure", "ErrorMessage": TOO_MUCH_WORK}
+            else:
+                deliveries += self.rules.deliveries_of(event, matches)
         await self._deliveries.accept(deliveries, completion=adapted(completion, lambda _: answers))
         if self.rules.meter is not None:
             self.rules.meter.put(len(answers), sum("ErrorCode" in one for one in answers))
         return answers
+
+    async def _matched(self, events: Sequence[tuple[str, Event]]) -> list[list[Match] | None]:
+        """The rules that each event matches; None for an event that would take too much work."""
+
+        def brief() -> list[list[Match] | None]:
+            matching = Matching(LOOP_WORK)
+            return [self.rules.matched(bus, event, matching) for bus, event in events]
+
+        return await beyond_in_thread(self._clock, TooMuchWork, brief, lambda: [self._bounded(*one) for one in events])
+
+    def _bounded(self, bus: str, event: Event) -> list[Match] | None:
+        try:
+            return self.rules.matched(bus, event, Matching(MOST_WORK))
+        except TooMuchWork:
+            return None
 
     def event(
         self, source: str, detail_type: str, detail: Json, resources: Iterable[str], at_ms: int | None = None
@@ -214,9 +241,21 @@ class Buses:
             return
         view = change.view
         event = self.event(SOURCE, STATUS_CHANGE, _status_detail(view), [view.execution_arn])
-        deliveries = self.rules.deliveries_for(DEFAULT_BUS, event)
-        if deliveries:
-            self._background.spawn(self._deliveries.accept(deliveries))
+        try:
+            matches = self.rules.matched(DEFAULT_BUS, event, Matching(LOOP_WORK))
+        except TooMuchWork:
+            self._background.spawn(self._deliver_status(event))
+            return
+        if matches:
+            self._background.spawn(self._deliveries.accept(self.rules.deliveries_of(event, matches)))
+
+    async def _deliver_status(self, event: Event) -> None:
+        """Deliver an event whose matching takes long."""
+        matches = await in_thread(self._clock, lambda: self._bounded(DEFAULT_BUS, event))
+        if matches is None:
+            log.warning("an event about %s reaches no rule: %s", event["detail"]["executionArn"], TOO_MUCH_WORK)
+        elif matches:
+            await self._deliveries.accept(self.rules.deliveries_of(event, matches))
 
 
 def bus_name(name_or_arn: str | None) -> str:

@@ -30,6 +30,7 @@ from statewright.objects.notifications import (
 )
 from statewright.objects.records import Bucket
 from statewright.payload import JsonMapping
+from statewright.query.matching import Matching
 from statewright.stores.protocol import EntryRow
 
 SOURCE: Final = "aws.s3"
@@ -90,7 +91,9 @@ class ObjectNotices:
         if EVENT_BRIDGE in config and self._buses.rules.expects(DEFAULT_BUS, SOURCE):
             kind, detail = bus_detail(bucket, change, **named)
             event = self._buses.event(SOURCE, kind, detail, [f"arn:aws:s3:::{bucket.name}"], change.at_ms)
-            found += self._buses.rules.deliveries_for(DEFAULT_BUS, event)
+            # The event is small: keys are its longest texts, and it has no arrays.
+            matches = self._buses.rules.matched(DEFAULT_BUS, event, Matching())
+            found += self._buses.rules.deliveries_of(event, matches)
         return found
 
     def _rules_of(self, bucket: Bucket, config: JsonMapping) -> list[Rule]:

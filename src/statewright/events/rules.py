@@ -10,7 +10,7 @@ Source: EventBridge user guide, "Rules" and "Creating a scheduled rule".
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -40,7 +40,9 @@ from statewright.events.inputs import payload_of, with_paths
 from statewright.events.meter import BusMeter
 from statewright.instants import iso_seconds
 from statewright.metrics.recorder import Recorder
-from statewright.payload import Json, JsonMapping, JsonObject, dump_json
+from statewright.payload import JsonMapping, JsonObject, dump_json
+from statewright.query.event_pattern import Pattern
+from statewright.query.matching import Matching
 from statewright.stores.entries import Entries
 from statewright.stores.protocol import CatalogueStore
 from statewright.tags import retagged, tags_by_key
@@ -52,6 +54,8 @@ MOST_HOPS: Final = 1
 log = logging.getLogger("statewright.events")
 
 Event = JsonObject
+Match = tuple[Rule, int]
+"""A rule that an event matches, and how many buses the event came from."""
 
 
 class Rules:
@@ -70,7 +74,7 @@ class Rules:
         self._config = config
         self._deliveries = deliveries
         self._rules: dict[str, dict[str, Rule]] = {}
-        self._matching: dict[str, Callable[[Json], bool]] = {}
+        self._matching: dict[str, Pattern] = {}
         """Compiled patterns by the key of their rule."""
         self._listening: dict[str, dict[str | None, list[str]]] = {}
         """By bus, filled at its first use: names of rules with targets by the sources they name, None for any."""
@@ -130,7 +134,7 @@ class Rules:
         self._due.disarm(rule.number)
         self._rules[bus].pop(name, None)
         self._matching.pop(rule.key, None)
-        self._listening.pop(bus, None)
+        self._forget_listeners(bus)
 
     def get(self, name: str, bus: str) -> Rule:
         """A rule. Raises: ApiError (`ResourceNotFoundException`)."""
@@ -177,19 +181,25 @@ class Rules:
     def _hold(self, rule: Rule) -> None:
         self._rules.setdefault(rule.bus, {})[rule.name] = rule
         self._matching.pop(rule.key, None)
-        self._listening.pop(rule.bus, None)
         if rule.pattern is not None and rule.enabled:
             self._matching[rule.key] = read_pattern(rule.pattern)
+        self._forget_listeners(rule.bus)
+
+    def _forget_listeners(self, bus: str) -> None:
+        # A thread that fills the table of the rules as they were keeps it in the mapping that it began with.
+        self._listening = {name: table for name, table in self._listening.items() if name != bus}
 
     def _listeners(self, bus: str, source: str) -> list[str]:
         """Names of rules of a bus that may match events of a source."""
-        table = self._listening.get(bus)
+        listening = self._listening
+        table = listening.get(bus)
         if table is None:
-            table = self._listening[bus] = {None: []}
-            for rule in self._rules.get(bus, {}).values():
+            table = {None: []}
+            for rule in list(self._rules.get(bus, {}).values()):
                 if rule.key in self._matching and rule.targets:
                     for name in sources_of(rule):
                         table.setdefault(name, []).append(rule.name)
+            listening[bus] = table
         return [*table.get(source, ()), *table[None]]
 
     # ------------------------------------------------------------------ events
@@ -198,13 +208,38 @@ class Rules:
         """True if any rule of a bus may match events of a source."""
         return bool(self._listeners(bus, source))
 
-    def deliveries_for(self, bus: str, event: Event, hops: int = 0) -> list[Delivery]:
-        """The deliveries that the rules of a bus make of an event. `hops` counts the buses that it came from."""
-        found: list[Delivery] = []
+    def matched(self, bus: str, event: Event, matching: Matching) -> list[Match]:
+        """The rules that an event matches, those of buses that it is forwarded to included.
+
+        May be called in a thread: it changes nothing but the matching.
+
+        Raises: TooMuchWork.
+        """
+        found: list[Match] = []
+        self._match(bus, event, matching, 0, found)
+        return found
+
+    def _match(self, bus: str, event: Event, matching: Matching, hops: int, found: list[Match]) -> None:
         for name in self._listeners(bus, event["source"]):
-            rule = self._rules[bus][name]
-            if self._matching[rule.key](event):
-                found.extend(self._to_targets(rule, event, hops))
+            # The rule may be deleted meanwhile, if this is a thread.
+            rule = self._rules[bus].get(name)
+            matches = self._matching.get(rule.key) if rule is not None else None
+            if rule is not None and matches is not None and matches(event, matching):
+                self._follow(rule, event, matching, hops, found)
+
+    def _follow(self, rule: Rule, event: Event, matching: Matching, hops: int, found: list[Match]) -> None:
+        found.append((rule, hops))
+        if hops < MOST_HOPS:
+            for target in rule.targets.values():
+                bus = self._own_bus(target["Arn"])
+                if bus is not None:
+                    self._match(bus, event, matching, hops + 1, found)
+
+    def deliveries_of(self, event: Event, matches: Iterable[Match]) -> list[Delivery]:
+        """The deliveries that matching rules make of an event."""
+        found: list[Delivery] = []
+        for rule, hops in matches:
+            found.extend(self._to_targets(rule, event, hops))
         return found
 
     def _to_targets(self, rule: Rule, event: Event, hops: int) -> list[Delivery]:
@@ -219,11 +254,11 @@ class Rules:
             "aws.events.event.json": event,
         }
         found: list[Delivery] = []
+        forwards = 0
         for target in rule.targets.values():
-            bus = self._own_bus(target["Arn"])
-            if bus is not None:
+            if self._own_bus(target["Arn"]) is not None:
                 if hops < MOST_HOPS:
-                    found.extend(self.deliveries_for(bus, event, hops + 1))
+                    forwards += 1
                 else:
                     log.warning("rule %s does not forward an event that was forwarded from another bus", rule.key)
                 continue
@@ -233,7 +268,7 @@ class Rules:
                 Delivery(number, with_paths(target, event), payload, now_ms, now_ms, {"RULE_ARN": arn}, dead_body=whole)
             )
         if self.meter is not None:
-            self.meter.matched(rule.bus, rule.name, len(found), by_pattern=rule.pattern is not None)
+            self.meter.matched(rule.bus, rule.name, len(found) + forwards, by_pattern=rule.pattern is not None)
         return found
 
     def _own_bus(self, arn: str) -> str | None:
@@ -273,7 +308,12 @@ class Rules:
         if not fires:
             log.warning("rule %s was due while no server ran: events older than a day are dropped", rule.key)
         moved = replace(rule, next_ms=self._next_ms(rule, rule.next_ms if fires else oldest_ms - 1))
-        deliveries = self._to_targets(rule, self._scheduled_event(rule), 0) if fires else []
+        deliveries: list[Delivery] = []
+        if fires:
+            event = self._scheduled_event(rule)
+            matches: list[Match] = []
+            self._follow(rule, event, Matching(), 0, matches)
+            deliveries = self.deliveries_of(event, matches)
         if not await self._deliveries.accept(deliveries, [RULE.row(moved), moved.timer()]):
             return False
         moved = replace(moved, stored=moved.stored + 1)

@@ -9,16 +9,15 @@ The messages for invalid patterns follow the service's published rule library an
 
 from __future__ import annotations
 
-import fnmatch
 import ipaddress
 import math
-import re
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Final
 
 from statewright.payload import Json
+from statewright.query.matching import Matching
 from statewright.query.pattern_leaves import Accepted, ArrayTest, Leaf, Span, Test, compile_leaf
+from statewright.query.wildcards import Wildcards
 
 MOST_OTHERS: Final = 32
 """Wildcards and negations in one leaf. Ours: each is tried on each element of an array."""
@@ -27,12 +26,18 @@ MISSING: Final = object()
 NUMBER_BOUND: Final = 5e9
 """Numbers in patterns lie within plus and minus five thousand million. Source: EventBridge user guide."""
 DEPTH: Final = 100
+_OBJECT: Final = 3
+"""Comparisons that matching an element of an array with an object takes as much time as, whatever its members."""
+_CHARACTERS: Final = 64
+"""Characters that are searched in the time of one comparison, at least."""
 
 
 Place = tuple[str | int, ...]
 """A value's place in a pattern: names and indices from the top."""
 
 
+Pattern = Callable[[Json, Matching], bool]
+"""True if an event matches. Raises: TooMuchWork, if that cannot be found out within the bound of the matching."""
 Accept = Callable[[Accepted, Json, Place], None]
 """Adds what an operator accepts, given its argument and its place. Raises: PatternError."""
 
@@ -51,7 +56,7 @@ class PatternError(ValueError):
         self.closed = closed
 
 
-def compile_pattern(pattern: Json, *, leaves: bool = True) -> Callable[[Json], bool]:
+def compile_pattern(pattern: Json, *, leaves: bool = True) -> Pattern:
     """A predicate for whole events.
 
     `leaves` is false if the top of the pattern must be an object, as in rules.
@@ -83,16 +88,20 @@ def _object(pattern: Mapping[str, Json], where: Place) -> Test:
         else:
             raise PatternError(f'"{name}" must be an object or an array', at)
 
-    def matches(value: Json) -> bool:
+    def matches(value: Json, matching: Matching) -> bool:
         if isinstance(value, list):
             # An array matches if one of its elements does.
-            return any(matches(element) for element in value if isinstance(element, dict))
+            matching.spend(len(value) * _OBJECT)
+            return any(matches(element, matching) for element in value if isinstance(element, dict))
         here = value if isinstance(value, dict) else {}
         for name, test, of_array in tests:
             found = here.get(name, MISSING)
-            if not (test(found) if of_array is None or not isinstance(found, list) else of_array(found or _EMPTY)):
+            if of_array is None or not isinstance(found, list):
+                if not test(found, matching):
+                    return False
+            elif not of_array(found or _EMPTY, matching):
                 return False
-        return alternatives is None or any(one(value) for one in alternatives)
+        return alternatives is None or any(one(value, matching) for one in alternatives)
 
     return matches
 
@@ -172,9 +181,9 @@ def _exists(accepted: Accepted, argument: Json, where: Place) -> None:
         raise PatternError("exists match pattern must be either true or false.", where)
     # Only leaves exist: an object does not count.
     if argument:
-        accepted.others.append(lambda value: value is not MISSING and not isinstance(value, dict))
+        accepted.others.append(lambda value, _: value is not MISSING and not isinstance(value, dict))
     else:
-        accepted.others.append(lambda value: value is MISSING)
+        accepted.others.append(lambda value, _: value is MISSING)
 
 
 def _ignoring_case(accepted: Accepted, argument: Json, where: Place) -> None:
@@ -182,26 +191,23 @@ def _ignoring_case(accepted: Accepted, argument: Json, where: Place) -> None:
 
 
 def _wildcard(accepted: Accepted, argument: Json, where: Place) -> None:
-    patterns = []
     for text in _texts(argument, "wildcard", where):
         if "**" in text:
             raise PatternError(f"Consecutive wildcard characters at pos {text.index('**')}", where)
-        # Only the asterisk is special, and a backslash escapes it.
-        parts = re.split(r"(\\[*\\]|\*)", text)
-        patterns.append("".join(_glob(part) for part in parts))
-    compiled = [re.compile(fnmatch.translate(pattern), re.DOTALL) for pattern in patterns]
-    accepted.others += [partial(_matches_wildcard, one) for one in compiled]
+        accepted.others.append(_like(Wildcards(text)))
 
 
-def _matches_wildcard(pattern: re.Pattern[str], value: Json) -> bool:
-    return isinstance(value, str) and pattern.match(value) is not None
+def _like(wildcards: Wildcards) -> Test:
+    matches = wildcards.matches
 
+    def test(value: Json, matching: Matching) -> bool:
+        if not isinstance(value, str):
+            return False
+        if len(value) > _CHARACTERS:
+            matching.spend(wildcards.comparisons(value) // _CHARACTERS)
+        return matches(value)
 
-def _glob(part: str) -> str:
-    if part == "*":
-        return part
-    plain = part[1] if part in (r"\*", r"\\") else part
-    return re.sub(r"([*?\[])", r"[\1]", plain)
+    return test
 
 
 _SPANS: Final[dict[str, Callable[[float], Span]]] = {
@@ -287,7 +293,9 @@ def _anything_but(accepted: Accepted, argument: Json, where: Place) -> None:
     else:
         refused.equal += _plain(argument, where)
     leaf = Leaf(refused)
-    accepted.others.append(lambda value: value is not MISSING and not isinstance(value, dict) and not leaf(value))
+    accepted.others.append(
+        lambda value, matching: value is not MISSING and not isinstance(value, dict) and not leaf(value, matching)
+    )
 
 
 def _cidr(accepted: Accepted, argument: Json, where: Place) -> None:

@@ -4,28 +4,26 @@ Owns the merging: equal values become a set, prefixes and suffixes a sorted list
 numeric ranges and networks disjoint intervals. An array of an event is indexed once for all the leaves that read it:
 only wildcards, negations and tests for existence look at its elements one by one.
 The usual leaf, of a few values or one operator, is compiled to a plain comparison, which costs less than a look-up.
-Leaves the syntax of patterns to `event_pattern`.
+Leaves the syntax of patterns to `event_pattern`, the indexes and the count of work to `matching`.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import math
-import re
 from bisect import bisect_left, bisect_right
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
-from operator import contains, eq
+from functools import partial
 from typing import Final
 
 from statewright.payload import Json
 from statewright.query.comparison import frozen
+from statewright.query.matching import SCALARS, Matching, address_of
 
-Test = Callable[[Json], bool]
-"""Tests one value; an object that is no JSON value stands for a missing one."""
-ArrayTest = Callable[[Sequence[Json]], bool]
+Test = Callable[[Json, Matching], bool]
+"""Tests one value; an object that is no JSON value stands for a missing one. Raises: TooMuchWork, as `ArrayTest`."""
+ArrayTest = Callable[[Sequence[Json], Matching], bool]
 """Tests an array with elements: true if one of them passes."""
 Span = tuple[float, bool, float, bool]
 """A range of numbers: its ends, lower first, and for each if it belongs to the range."""
@@ -34,14 +32,6 @@ FEW: Final = 4
 """Values up to which a leaf compares with each one."""
 MANY: Final = 32
 """Elements from which an array is indexed."""
-_INDEXED: Final = 4
-"""Arrays whose indexes are kept: those of the event at hand, for the next pattern."""
-_LONGEST_ADDRESS: Final = 256
-"""Characters of an IPv6 address with its zone. Ours."""
-_ADDRESS_4: Final = re.compile(r"\.".join(["(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"] * 4))
-_ADDRESS_6: Final = re.compile(r"[0-9A-Fa-f:.]*:.*", re.DOTALL)
-"""The characters of IPv6 addresses."""
-_SCALARS: Final = frozenset((str, int, float, bool, type(None)))
 
 
 @dataclass(slots=True)
@@ -71,13 +61,13 @@ def compile_leaf(accepted: Accepted) -> tuple[Test, ArrayTest]:
     leaf = Leaf(accepted)
     plain = _plain_test(accepted) or leaf
 
-    def of_array(values: Sequence[Json]) -> bool:
+    def of_array(values: Sequence[Json], matching: Matching) -> bool:
         if len(values) < MANY:
             for value in values:  # noqa: SIM110 - a generator costs more than most arrays
-                if plain(value):
+                if plain(value, matching):
                     return True
             return False
-        return leaf.of_array(values)
+        return leaf.of_array(values, matching)
 
     return plain, of_array
 
@@ -95,13 +85,14 @@ def _plain_test(accepted: Accepted) -> Test | None:
         return accepted.others[0]
     if accepted.prefixes:
         prefix = accepted.prefixes[0]
-        return lambda value: isinstance(value, str) and value.startswith(prefix)
+        return lambda value, _: isinstance(value, str) and value.startswith(prefix)
     if accepted.suffixes:
         suffix = accepted.suffixes[0]
-        return lambda value: isinstance(value, str) and value.endswith(suffix)
+        return lambda value, _: isinstance(value, str) and value.endswith(suffix)
     if accepted.folded:
         folded = accepted.folded[0].casefold()
-        return lambda value: isinstance(value, str) and value.casefold() == folded
+        # Folding makes no text shorter.
+        return lambda value, _: isinstance(value, str) and len(value) <= len(folded) and value.casefold() == folded
     return _in_span(accepted.spans[0]) if accepted.spans else None
 
 
@@ -109,20 +100,23 @@ def _equal_to(wanted: list[Json]) -> Test:
     """A test for equality with one of a few scalars."""
     if all(isinstance(one, str) for one in wanted):
         # A text equals no value of another type.
-        return partial(eq, wanted[0]) if len(wanted) == 1 else partial(contains, tuple(wanted))
+        text, texts = wanted[0], tuple(wanted)
+        if len(texts) == 1:
+            return lambda value, _: bool(value == text)
+        return lambda value, _: value in texts
     if len(wanted) == 1:
         one = wanted[0]
         if isinstance(one, bool) or one is None:
-            return lambda value: value is one
-        return lambda value: isinstance(value, (int, float)) and not isinstance(value, bool) and value == one
+            return lambda value, _: value is one
+        return lambda value, _: isinstance(value, (int, float)) and not isinstance(value, bool) and value == one
     keys = frozenset(frozen(one) for one in wanted)
-    return lambda value: type(value) in _SCALARS and frozen(value) in keys
+    return lambda value, _: type(value) in SCALARS and frozen(value) in keys
 
 
 def _in_span(span: Span) -> Test:
     low, has_low, high, has_high = span
 
-    def test(value: Json) -> bool:
+    def test(value: Json, _: Matching) -> bool:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             return False
         return (low < value or (has_low and low == value)) and (value < high or (has_high and value == high))
@@ -134,8 +128,8 @@ class Leaf:
     """A compiled leaf: `leaf(value)` is true if it accepts the value, `of_array` if it accepts one of many."""
 
     __slots__ = (
-        "_equal", "_folded", "_folded_heads", "_folded_tails", "_heads", "_more", "_networks", "_others", "_spans",
-        "_tails", "_texts",
+        "_equal", "_folded", "_folded_heads", "_folded_tails", "_heads", "_more", "_most", "_networks", "_others",
+        "_spans", "_tails", "_texts",
     )  # fmt: skip
 
     def __init__(self, accepted: Accepted) -> None:
@@ -154,25 +148,28 @@ class Leaf:
             )
             for version in {one.version for one in accepted.networks}
         }
+        texts = (self._folded, self._heads, self._folded_heads, self._tails, self._folded_tails)
+        self._most = max((len(text) for kind in texts for text in kind), default=0) or 1
+        """The characters of a text that decide, from its start or from its end."""
         self._others = tuple(accepted.others)
         self._texts = bool(
             self._folded or self._heads or self._folded_heads or self._tails or self._folded_tails or self._networks
         )
         self._more = bool(self._texts or self._spans or self._others)
 
-    def __call__(self, value: Json) -> bool:
+    def __call__(self, value: Json, matching: Matching) -> bool:
         """True if the leaf accepts a value."""
         kind = type(value)
         if kind is str:
             if value in self._equal:
                 return True
-        elif kind in _SCALARS and self._equal and frozen(value) in self._equal:
+        elif kind in SCALARS and self._equal and frozen(value) in self._equal:
             return True
-        return self._more and self._but_equal(value, kind)
+        return self._more and self._but_equal(value, kind, matching)
 
-    def of_array(self, values: Sequence[Json]) -> bool:
+    def of_array(self, values: Sequence[Json], matching: Matching) -> bool:
         """True if the leaf accepts one of the elements of a long array."""
-        index = _index_of(values)
+        index = matching.index(values)
         if self._equal and not self._equal.isdisjoint(index.scalars):
             return True
         if self._folded and not self._folded.isdisjoint(index.folded):
@@ -185,45 +182,35 @@ class Leaf:
             return True
         if any(_any_within(spans, partial(index.addresses, version)) for version, spans in self._networks.items()):
             return True
-        return bool(self._others) and any(test(value) for value in values for test in self._others)
+        if not self._others:
+            return False
+        matching.spend(len(values) * len(self._others))
+        return any(test(value, matching) for value in values for test in self._others)
 
-    def _but_equal(self, value: Json, kind: type) -> bool:
+    def _but_equal(self, value: Json, kind: type, matching: Matching) -> bool:
         if kind is str:
             if self._texts and self._accepts_text(value):
                 return True
         elif self._spans and (kind is int or kind is float) and not math.isnan(value) and _within(self._spans, value):
             return True
-        return bool(self._others) and any(test(value) for test in self._others)
+        return bool(self._others) and any(test(value, matching) for test in self._others)
 
     def _accepts_text(self, text: str) -> bool:
-        if _covers(self._heads, text) or (self._tails and _covers(self._tails, text[::-1])):
+        most = self._most
+        if _covers(self._heads, text) or (self._tails and _covers(self._tails, text[-most:][::-1])):
             return True
-        if self._folded or self._folded_heads or self._folded_tails:
-            folded = text.casefold()
-            if folded in self._folded or _covers(self._folded_heads, folded):
-                return True
-            if self._folded_tails and _covers(self._folded_tails, folded[::-1]):
-                return True
+        # Folding makes no text shorter, so what is longer than all accepted texts need not be folded.
+        if self._folded and len(text) <= most and text.casefold() in self._folded:
+            return True
+        if self._folded_heads and _covers(self._folded_heads, text[:most].casefold()):
+            return True
+        if self._folded_tails and _covers(self._folded_tails, text[-most:].casefold()[::-1]):
+            return True
         return bool(self._networks) and self._accepts_address(text)
 
     def _accepts_address(self, text: str) -> bool:
-        address = _address_of(text)
+        address = address_of(text)
         return address is not None and _within(self._networks.get(address[0], ()), address[1])
-
-
-def _address_of(text: str) -> tuple[int, int] | None:
-    """The version of an IP address and its number; None for any other text."""
-    # Most texts are no IPv6 addresses, and an exception for each costs more than all the rest.
-    found = _ADDRESS_4.fullmatch(text)
-    if found is not None:
-        one, two, three, four = map(int, found.groups())
-        return 4, one << 24 | two << 16 | three << 8 | four
-    if len(text) > _LONGEST_ADDRESS or _ADDRESS_6.fullmatch(text) is None:
-        return None
-    try:
-        return 6, int(ipaddress.IPv6Address(text))
-    except ValueError:
-        return None
 
 
 def _uncovered(texts: Iterable[str]) -> tuple[str, ...]:
@@ -288,90 +275,3 @@ def _any_within(spans: Sequence[Span], numbers: Callable[[], list[float]]) -> bo
         if place < len(found) and (found[place] < high or (has_high and found[place] == high)):
             return True
     return False
-
-
-class _Index:
-    """The elements of a long array in the orders in which leaves look them up; each is made once, when it is needed."""
-
-    def __init__(self, values: Sequence[Json]) -> None:
-        self.values = values
-
-    @cached_property
-    def scalars(self) -> frozenset[object]:
-        """The scalars, as keys."""
-        return frozenset(frozen(value) for value in self.values if type(value) in _SCALARS)
-
-    @cached_property
-    def folded(self) -> frozenset[str]:
-        """The texts without regard to case."""
-        return frozenset(text.casefold() for text in self._texts)
-
-    @cached_property
-    def _texts(self) -> list[str]:
-        return sorted({value for value in self.values if type(value) is str})
-
-    @cached_property
-    def _reversed(self) -> list[str]:
-        return sorted(text[::-1] for text in self._texts)
-
-    @cached_property
-    def _folded_texts(self) -> list[str]:
-        return sorted(self.folded)
-
-    @cached_property
-    def _folded_reversed(self) -> list[str]:
-        return sorted(text[::-1] for text in self.folded)
-
-    @cached_property
-    def _numbers(self) -> list[float]:
-        return sorted(
-            value for value in self.values if (type(value) is int or type(value) is float) and not math.isnan(value)
-        )
-
-    @cached_property
-    def _addresses(self) -> dict[int, list[float]]:
-        found: dict[int, list[float]] = {4: [], 6: []}
-        for text in self._texts:
-            address = _address_of(text)
-            if address is not None:
-                found[address[0]].append(address[1])
-        return {version: sorted(numbers) for version, numbers in found.items()}
-
-    def addresses(self, version: int) -> list[float]:
-        """The IP addresses of a version as numbers, in order."""
-        return self._addresses[version]
-
-    def texts(self) -> list[str]:
-        """The distinct texts in order."""
-        return self._texts
-
-    def reversed(self) -> list[str]:
-        """The texts, each from its end, in order."""
-        return self._reversed
-
-    def folded_texts(self) -> list[str]:
-        """The texts without regard to case, in order."""
-        return self._folded_texts
-
-    def folded_reversed(self) -> list[str]:
-        """The texts without regard to case, each from its end, in order."""
-        return self._folded_reversed
-
-    def numbers(self) -> list[float]:
-        """The numbers in order."""
-        return self._numbers
-
-
-_INDEXES: Final[OrderedDict[int, _Index]] = OrderedDict()
-
-
-def _index_of(values: Sequence[Json]) -> _Index:
-    """The index of an array; made once while patterns look at the same array."""
-    known = _INDEXES.get(id(values))
-    if known is not None and known.values is values:
-        return known
-    # An array that is kept cannot lend its id to another one.
-    index = _INDEXES[id(values)] = _Index(values)
-    if len(_INDEXES) > _INDEXED:
-        _INDEXES.popitem(last=False)
-    return index

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Final
 
 import orjson
 
 from statewright.payload import Json, JsonMapping, JsonObject
-from statewright.query.event_pattern import PatternError, compile_pattern
+from statewright.query.event_pattern import Pattern, PatternError, compile_pattern
+from statewright.query.matching import Matching
 from statewright.topics.refusals import invalid
 
 ATTRIBUTES: Final = "MessageAttributes"
@@ -28,8 +30,37 @@ BOUND: Final = 1e9
 
 Attributes = Mapping[str, Mapping[str, str]]
 """Message attributes by name, with the members of the API; bytes are in base64."""
-Filter = Callable[[Attributes, str], bool]
-"""Takes a message's attributes and its body; True if the subscription gets the message."""
+_PARSED: Final = 4
+"""Characters of JSON that are parsed in the time of one comparison, at least."""
+
+
+class Candidate:
+    """A message as filters see it, under a bound on the work of all of them; its parts are parsed once."""
+
+    def __init__(self, attributes: Attributes, matching: Matching) -> None:
+        self._attributes = attributes
+        self._bodies: dict[str, Json] = {}
+        self.matching = matching
+
+    @cached_property
+    def attributes(self) -> JsonObject:
+        """The message's attributes. Raises: TooMuchWork."""
+        self.matching.spend(sum(len(one.get("StringValue", "")) for one in self._attributes.values()) // _PARSED)
+        return _document(self._attributes)
+
+    def body(self, text: str) -> Json:
+        """A body of the message; None if it is not JSON. Raises: TooMuchWork."""
+        if text not in self._bodies:
+            self.matching.spend(len(text) // _PARSED)
+            try:
+                self._bodies[text] = orjson.loads(text)
+            except orjson.JSONDecodeError:
+                self._bodies[text] = None
+        return self._bodies[text]
+
+
+Filter = Callable[[Candidate, str], bool]
+"""Takes a message and its body; True if the subscription gets the message. Raises: TooMuchWork."""
 
 
 def compile_filter(text: str, scope: str) -> Filter | None:
@@ -59,16 +90,12 @@ def compile_filter(text: str, scope: str) -> Filter | None:
     except PatternError as problem:
         raise invalid(f"FilterPolicy: {str(problem).partition('Reason: ')[2] or problem}") from None
     if scope == ATTRIBUTES:
-        return lambda attributes, _body: matches(_document(attributes))
-    return lambda _attributes, body: _matches_body(matches, body)
+        return lambda message, _: matches(message.attributes, message.matching)
+    return lambda message, text: _matches_body(matches, message.body(text), message.matching)
 
 
-def _matches_body(matches: Callable[[Json], bool], body: str) -> bool:
-    try:
-        document = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return False
-    return isinstance(document, dict) and matches(document)
+def _matches_body(matches: Pattern, document: Json, matching: Matching) -> bool:
+    return isinstance(document, dict) and matches(document, matching)
 
 
 def _document(attributes: Attributes) -> JsonObject:

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Final
 
+from statewright.background import beyond_in_thread
 from statewright.clock import Clock
 from statewright.config import Config
 from statewright.errors import ApiError, Conflict
@@ -26,12 +27,14 @@ from statewright.events.deliveries import Deliveries
 from statewright.events.delivery_records import Delivery, call_id_of
 from statewright.metrics.recorder import Recorder
 from statewright.payload import JsonMapping, JsonObject
+from statewright.query.matching import LOOP_WORK, MOST_WORK, Matching, TooMuchWork
 from statewright.queues.fan_out import QueuedDelivery
 from statewright.queues.messages import Outgoing, message_id_of, sequence_number_of
 from statewright.queues.queues import Queues
 from statewright.stores.completion import Completion, adapted
 from statewright.stores.queue_protocol import Once
 from statewright.topics.attributes import MESSAGE_BYTES
+from statewright.topics.filters import Candidate
 from statewright.topics.messages import Envelope, Message, Published, confirmation, function_event
 from statewright.topics.meter import DELIVERED, FAILED, NOT_REDRIVEN, REDRIVEN, TopicMeters
 from statewright.topics.refusals import invalid
@@ -55,6 +58,19 @@ class Receipt:
     sequence: str | None
 
 
+Verdicts = Mapping[int, bool]
+"""By number, for each subscription with a filter: true if it gets the message."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sound:
+    """A message that is published, its number, and which filters accept it."""
+
+    number: int
+    message: Message
+    verdicts: Verdicts
+
+
 @dataclass(slots=True)
 class _FanOut:
     """The output of one call to publish: queued deliveries, deduplication ids, deliveries and invocations."""
@@ -63,6 +79,43 @@ class _FanOut:
     onces: list[Once]
     deliveries: list[Delivery]
     invocations: list[Delivery]
+
+
+async def _judged(
+    clock: Clock, filters: Sequence[Subscriber], messages: Sequence[Message | ApiError]
+) -> tuple[list[Message | ApiError], list[Verdicts]]:
+    """The verdicts of subscriptions with filters on messages; a message that would take too much work is refused."""
+
+    def on_loop() -> list[Verdicts | ApiError]:
+        matching = Matching(LOOP_WORK)
+        return [{} if isinstance(one, ApiError) else _verdicts(filters, one, matching) for one in messages]
+
+    def in_thread() -> list[Verdicts | ApiError]:
+        return [{} if isinstance(one, ApiError) else _bounded(filters, one) for one in messages]
+
+    verdicts = await beyond_in_thread(clock, TooMuchWork, on_loop, in_thread)
+    return (
+        [found if isinstance(found, ApiError) else one for one, found in zip(messages, verdicts, strict=True)],
+        [{} if isinstance(found, ApiError) else found for found in verdicts],
+    )
+
+
+def _bounded(filters: Sequence[Subscriber], message: Message) -> Verdicts | ApiError:
+    try:
+        return _verdicts(filters, message, Matching(MOST_WORK))
+    except TooMuchWork:
+        return invalid(
+            "Message Reason: the filter policies of the topic take too much work over it for Statewright; send shorter "
+            "arrays and texts, or use fewer wildcards"
+        )
+
+
+def _verdicts(filters: Sequence[Subscriber], message: Message, matching: Matching) -> Verdicts:
+    candidate = Candidate(message.attributes, matching)
+    return {
+        one.entry.number: one.filter is None or one.filter(candidate, message.text(one.entry.protocol))
+        for one in filters
+    }
 
 
 class Publisher:
@@ -93,17 +146,24 @@ class Publisher:
     ) -> list[Receipt | ApiError]:
         """See `Topics.publish`."""
         checked = [self._checked(hub, message) for message in messages]
-        sound = [one for one in checked if isinstance(one, Message)]
-        numbers = [self._queues.next_number() for _ in sound]
+        filters = [one for one in hub.subscribers.values() if one.filter is not None and not one.entry.is_pending]
+        verdicts: list[Verdicts] = [{}] * len(checked)
+        if filters:
+            checked, verdicts = await _judged(self._clock, filters, checked)
+        sound = [
+            _Sound(self._queues.next_number(), one, verdict)
+            for one, verdict in zip(checked, verdicts, strict=True)
+            if isinstance(one, Message)
+        ]
         fifo = hub.topic.fifo
 
         def answers(firsts: Sequence[int]) -> list[Receipt | ApiError]:
             made = iter(Receipt(message_id_of(first), sequence_number_of(first) if fifo else None) for first in firsts)
             return [one if isinstance(one, ApiError) else next(made) for one in checked]
 
-        firsts = await self._send(hub, list(zip(numbers, sound, strict=True)), adapted(completion, answers))
+        firsts = await self._send(hub, sound, adapted(completion, answers))
         for one in sound:
-            self.meters.published(hub.topic.name, one.size_bytes)
+            self.meters.published(hub.topic.name, one.message.size_bytes)
         return answers(firsts)
 
     async def request_confirmation(self, subscriber: Subscriber) -> None:
@@ -161,14 +221,12 @@ class Publisher:
 
     # ------------------------------------------------------------------ the fan-out
 
-    async def _send(
-        self, hub: Hub, messages: Sequence[tuple[int, Message]], completion: Completion[list[int]] | None
-    ) -> list[int]:
+    async def _send(self, hub: Hub, messages: Sequence[_Sound], completion: Completion[list[int]] | None) -> list[int]:
         """Send messages to all subscribers; for each its number, or that of the message that it repeats.
 
         The last transaction completes: that of the queues, or that of the deliveries if no queue gets a message.
         """
-        numbers = [number for number, _ in messages]
+        numbers = [one.number for one in messages]
         while True:
             made = self._fan_out(hub, messages)
             work: list[Coroutine[object, object, None]] = [self._invoke(one) for one in made.invocations]
@@ -192,9 +250,10 @@ class Publisher:
                 continue
             return firsts or numbers
 
-    def _fan_out(self, hub: Hub, messages: Sequence[tuple[int, Message]]) -> _FanOut:
+    def _fan_out(self, hub: Hub, messages: Sequence[_Sound]) -> _FanOut:
         made = _FanOut([], [], [], [])
-        for number, message in messages:
+        for one in messages:
+            number, message = one.number, one.message
             published = self._published(hub, number)
             if hub.topic.fifo:
                 assert message.dedup is not None
@@ -203,17 +262,19 @@ class Publisher:
                 until_ms = published.at_ms + DEDUPLICATION_MS
                 # A topic's keys are kept apart from those of queues by their sign.
                 made.onces.append(Once(number, -hub.topic.number, key, published.at_ms, until_ms))
-            self._add_message(made, hub, message, published, number if hub.topic.fifo else 0)
+            self._add_message(made, hub, one, published, number if hub.topic.fifo else 0)
         return made
 
-    def _add_message(self, made: _FanOut, hub: Hub, message: Message, published: Published, once: int) -> None:
+    def _add_message(self, made: _FanOut, hub: Hub, sound: _Sound, published: Published, once: int) -> None:
+        message = sound.message
         envelopes: dict[str, Envelope] = {}
         for subscriber in hub.subscribers.values():
             entry = subscriber.entry
             protocol = entry.protocol
             if entry.is_pending:
                 continue
-            if subscriber.filter is not None and not subscriber.filter(message.attributes, message.text(protocol)):
+            # A subscription that has got its filter meanwhile is later than the message.
+            if subscriber.filter is not None and not sound.verdicts.get(entry.number, False):
                 self.meters.filtered(hub.topic.name, subscriber.scope)
                 continue
             if protocol == "lambda":

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from statewright.engine.executions.views import StatusChange
 from statewright.errors import ApiError
+from statewright.events import buses
 from statewright.events.bus_records import sources_of
 from tests.unit.events.running import DAY, DEAD, HOUR, MINUTE, SECOND, Rig, failing, on_rig
 
@@ -92,6 +94,66 @@ def test_an_event_without_a_rule_writes_nothing(monkeypatch: pytest.MonkeyPatch)
         monkeypatch.undo()
 
     on_rig(test)
+
+
+MANY: dict[str, Any] = {"n": [*range(100), 2]}
+"""An event with an array that is long enough to count."""
+
+
+def test_an_event_that_is_dear_to_match_is_matched_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(buses, "LOOP_WORK", 0)
+
+    async def test(rig: Rig) -> None:
+        await rig.buses.create("other", None, {}, {})
+        to_bus = {"Arn": "arn:aws:events:us-east-1:000000000000:event-bus/other"}
+        await rig.rule("r", {"detail": {"n": [2]}}, target=to_bus)
+        await rig.rule("there", {"detail": {"n": [3]}}, bus="other")
+        await rig.rule("not", {"detail": {"n": [-1]}})
+        await rig.put(MANY)
+        await rig.let(SECOND)
+        assert details(rig) == [MANY]
+
+    on_rig(test)
+
+
+def test_an_event_that_is_too_dear_to_match_is_refused_and_the_others_are_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(buses, "LOOP_WORK", 0)
+    monkeypatch.setattr(buses, "MOST_WORK", 500)
+
+    async def test(rig: Rig) -> None:
+        await rig.rule("r", {"detail": {"n": [2]}})
+        entries = [{"Source": "shop", "DetailType": "t", "Detail": json.dumps(one)} for one in ({"n": 2}, MANY)]
+        answers = await rig.buses.put(entries * 2)
+        assert [one.get("ErrorCode") for one in answers] == [None, "InternalFailure"] * 2
+        assert answers[1]["ErrorMessage"] == buses.TOO_MUCH_WORK
+        await rig.let(SECOND)
+        assert details(rig) == [{"n": 2}] * 2
+
+    on_rig(test)
+
+
+@pytest.mark.parametrize("most", [1_000_000, 0])
+def test_a_status_change_that_is_dear_to_match_is_matched_in_a_thread_or_logged(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, most: int
+) -> None:
+    monkeypatch.setattr(buses, "LOOP_WORK", 0)
+    monkeypatch.setattr(buses, "MOST_WORK", most)
+
+    async def test(rig: Rig) -> None:
+        await rig.rule("r", {"source": ["aws.states"], "detail": {"input": [{"wildcard": "*2*"}]}})
+        view: Any = SimpleNamespace(
+            execution_arn="the-arn", machine_arn="m", name="n", status="RUNNING", started_ms=1, stopped_ms=None,
+            input=json.dumps(MANY), output=None, redrive_status="NOT_REDRIVABLE", redrive_reason="", version_arn=None,
+            alias_arn=None, redrive_count=0, redriven_ms=None, error=None, cause=None,
+        )  # fmt: skip
+        rig.buses.status_changed(StatusChange("arn", "RUNNING", None, lambda: view))
+        await rig.let(SECOND)
+        assert len(details(rig)) == (1 if most else 0)
+
+    on_rig(test)
+    assert ("an event about the-arn reaches no rule" in caplog.text) is (most == 0)
 
 
 def test_a_status_change_without_a_matching_rule_is_never_read() -> None:

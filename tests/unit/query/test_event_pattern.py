@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from statewright.query.event_pattern import PatternError, compile_pattern
+from statewright.query.matching import Matching
 
 EVENT: dict[str, Any] = {
     "source": "shop.orders",
@@ -75,12 +76,12 @@ EVENT: dict[str, Any] = {
     ],
 )
 def test_matching(pattern, expected):
-    assert compile_pattern(pattern)(EVENT) is expected
+    assert compile_pattern(pattern)(EVENT, Matching()) is expected
 
 
 def test_what_is_no_object_matches_only_absence():
-    assert not compile_pattern({"a": ["x"]})("text")
-    assert compile_pattern({"a": [{"exists": False}]})("text")
+    assert not compile_pattern({"a": ["x"]})("text", Matching())
+    assert compile_pattern({"a": [{"exists": False}]})("text", Matching())
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from statewright.errors import ApiError
-from statewright.topics.filters import compile_filter
+from statewright.query.matching import Matching
+from statewright.topics.filters import Candidate, compile_filter
 from statewright.topics.messages import read_attributes
 
 
@@ -53,7 +54,7 @@ def attribute(kind: str, value: str) -> dict[str, str]:
 def test_attributes_match(policy: Any, attributes: Any, expected: bool) -> None:
     judge = compile_filter(json.dumps(policy), "MessageAttributes")
     assert judge is not None
-    assert judge(read_attributes(attributes)[0], "{}") is expected
+    assert judge(Candidate(read_attributes(attributes)[0], Matching()), "{}") is expected
 
 
 @pytest.mark.parametrize(
@@ -70,7 +71,7 @@ def test_attributes_match(policy: Any, attributes: Any, expected: bool) -> None:
 def test_bodies_match(policy: Any, body: str, expected: bool) -> None:
     judge = compile_filter(json.dumps(policy), "MessageBody")
     assert judge is not None
-    assert judge({}, body) is expected
+    assert judge(Candidate({}, Matching()), body) is expected
 
 
 @pytest.mark.parametrize(

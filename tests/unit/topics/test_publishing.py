@@ -7,6 +7,7 @@ import json
 import pytest
 
 from statewright.errors import ApiError
+from statewright.topics import publishing
 from statewright.topics.messages import read_message
 from tests.unit.topics.running import ADDRESS, DAY, FUNCTION, MINUTE, QUEUE, SECOND, URL, Rig, failing, on_rig, text
 
@@ -73,6 +74,26 @@ def test_filters_choose_and_can_change() -> None:
         other = await rig.restarted()
         await other.publish(topic, "5")
         assert await other.bodies("q") == ["4", "5"]
+
+    on_rig(test)
+
+
+def test_a_message_that_is_dear_to_filter_is_filtered_in_a_thread_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(publishing, "LOOP_WORK", 0)
+
+    async def test(rig: Rig) -> None:
+        topic = await rig.topic()
+        chosen = {"FilterPolicyScope": "MessageBody", "RawMessageDelivery": "true"}
+        await rig.subscribe(topic, await rig.queue("q"), FilterPolicy={"k": ["v"]}, **chosen)
+        await rig.subscribe(topic, await rig.queue("r"), FilterPolicy={"k": ["w"]}, **chosen)
+        await rig.subscribe(topic, await rig.queue("all"), RawMessageDelivery="true")
+        body = '{"k":["v"]}'
+        await rig.publish(topic, body)
+        assert [await rig.bodies(name) for name in ("q", "r", "all")] == [[body], [], [body]]
+        monkeypatch.setattr(publishing, "MOST_WORK", 0)
+        with pytest.raises(ApiError, match="take too much work"):
+            await rig.publish(topic, body)
+        assert await rig.bodies("all") == []
 
     on_rig(test)
 

@@ -8,10 +8,12 @@ from typing import Final, TypeVar
 import orjson
 
 from statewright.api.operations import App, Call, operation
+from statewright.background import beyond_in_thread
 from statewright.events.bus_records import DEFAULT_BUS, Bus, invalid, read_pattern
-from statewright.events.buses import bus_name
+from statewright.events.buses import TOO_MUCH_WORK, bus_name
 from statewright.pages import PageTokens
 from statewright.payload import Json, JsonObject
+from statewright.query.matching import LOOP_WORK, MOST_WORK, Matching, TooMuchWork
 from statewright.stores.completion import adapted
 from statewright.tags import tags_by_key
 
@@ -145,9 +147,9 @@ async def put_events(app: App, call: Call, request: Json) -> Json:
 
 
 @operation("events", "TestEventPattern")
-async def try_event_pattern(_app: App, _call: Call, request: Json) -> Json:
+async def try_event_pattern(app: App, _call: Call, request: Json) -> Json:
     """Return whether a pattern matches an event."""
-    matches = read_pattern(request["EventPattern"])
+    pattern = read_pattern(request["EventPattern"])
     try:
         event = orjson.loads(request["Event"])
     except orjson.JSONDecodeError:
@@ -157,4 +159,13 @@ async def try_event_pattern(_app: App, _call: Call, request: Json) -> Json:
     if missing:
         # Source: API reference, TestEventPattern; the text is Statewright's own.
         raise invalid(f"Parameter Event is not valid. Reason: {missing[0]} is a required member.")
-    return {"Result": matches(event)}
+    try:
+        matches = await beyond_in_thread(
+            app.clock,
+            TooMuchWork,
+            lambda: pattern(event, Matching(LOOP_WORK)),
+            lambda: pattern(event, Matching(MOST_WORK)),
+        )
+    except TooMuchWork:
+        raise invalid(TOO_MUCH_WORK) from None
+    return {"Result": matches}

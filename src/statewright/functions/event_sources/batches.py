@@ -15,6 +15,7 @@ import orjson
 
 from statewright.payload import Json, JsonObject, JsonTextError, parse_json
 from statewright.query.event_pattern import PatternError, compile_pattern
+from statewright.query.matching import Matching
 from statewright.queues.message_attributes import attributes_md5, body_md5, decoded
 from statewright.queues.messages import Received
 
@@ -22,8 +23,11 @@ REPORT: Final = "ReportBatchItemFailures"
 EVENT_BYTES: Final = 6 * 1024 * 1024
 """The largest event of a batch. Source: Lambda quotas."""
 
-Filter = Callable[[dict[str, Json]], bool]
-"""Predicate of a record; true if it passes."""
+_PARSED: Final = 4
+"""Characters of JSON that are parsed in the time of one comparison, at least."""
+
+Filter = Callable[[dict[str, Json], Matching], bool]
+"""Predicate of a record; true if it passes. Raises: TooMuchWork."""
 
 
 def record_of(message: Received, queue_arn: str, region: str) -> dict[str, Json]:
@@ -92,7 +96,7 @@ def compile_filters(patterns: Sequence[str]) -> Filter | None:
     filters = [_compile(pattern) for pattern in patterns]
     if not filters:
         return None
-    return lambda record: any(one(record) for one in filters)
+    return lambda record, matching: any(one(record, matching) for one in filters)
 
 
 def _compile(text: str) -> Filter:
@@ -106,8 +110,9 @@ def _compile(text: str) -> Filter:
         return matches
     wants_json = isinstance(wanted, dict)
 
-    def passes(record: dict[str, Json]) -> bool:
+    def passes(record: dict[str, Json], matching: Matching) -> bool:
         body = record["body"]
+        matching.spend(len(body) // _PARSED)
         parsed: Json = None
         try:
             parsed = parse_json(body)
@@ -117,7 +122,7 @@ def _compile(text: str) -> Filter:
         # A pattern with an object for the body matches bodies that are JSON objects, one with texts all others.
         if is_json != wants_json:
             return False
-        return matches({**record, "body": parsed} if wants_json else record)
+        return matches({**record, "body": parsed} if wants_json else record, matching)
 
     return passes
 

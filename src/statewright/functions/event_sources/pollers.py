@@ -14,11 +14,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from statewright.background import Background
+from statewright.background import Background, beyond_in_thread
 from statewright.clock import Timer
 from statewright.errors import ApiError, StoreError
 from statewright.functions.event_sources.batches import (
     EVENT_BYTES,
+    Filter,
     compile_filters,
     encode_record,
     event_of,
@@ -28,6 +29,8 @@ from statewright.functions.event_sources.batches import (
 from statewright.functions.event_sources.records import MappingRecord
 from statewright.functions.event_sources.scaling import Ending, Profile, Scaling
 from statewright.functions.functions import Functions
+from statewright.payload import Json
+from statewright.query.matching import LOOP_WORK, MOST_WORK, Matching, TooMuchWork
 from statewright.queues.messages import Received
 from statewright.queues.queues import Queue, Queues
 
@@ -203,11 +206,21 @@ class Poller:
         unwanted = []
         if self._meter is not None:
             self._meter.polled.add(len(found))
+        matching = Matching(LOOP_WORK)
         for message in found:
             record = record_of(message, self._mapping.queue_arn, self._region)
-            if self._passes is not None and not self._passes(record):
-                unwanted.append(message.handle)
-                continue
+            if self._passes is not None:
+                try:
+                    passes = await self._passing(self._passes, record, matching)
+                except TooMuchWork:
+                    log.warning(
+                        "the message %s of %s stays in its queue: the filters of the mapping %s take too much work "
+                        "over it", message.message_id, self._mapping.queue_arn, self._mapping.uuid,
+                    )  # fmt: skip
+                    continue
+                if not passes:
+                    unwanted.append(message.handle)
+                    continue
             self._buffer.append(_Pulled(message, encode_record(record), until_ms))
         if self._buffer and self._window_ends_ms is None:
             self._window_ends_ms = now_ms + 1000 * self._mapping.window_seconds
@@ -220,6 +233,12 @@ class Poller:
                 self._meter.filtered_out.add(len(unwanted))
                 self._meter.deleted.add(len(unwanted))
             await self._queues.delete(queue, unwanted)
+
+    async def _passing(self, passes: Filter, record: dict[str, Json], matching: Matching) -> bool:
+        """True if a record passes; found out in a thread if that takes long. Raises: TooMuchWork."""
+        return await beyond_in_thread(
+            self._clock, TooMuchWork, lambda: passes(record, matching), lambda: passes(record, Matching(MOST_WORK))
+        )
 
     def _flush(self, now_ms: int, room: int, *, everything: bool = False) -> None:
         """Start the batches that are full, or whose window has ended."""

@@ -14,6 +14,7 @@ from statewright.functions.event_sources.batches import (
     record_of,
 )
 from statewright.query.event_pattern import PatternError
+from statewright.query.matching import Matching
 from statewright.queues.message_attributes import encoded
 from statewright.queues.messages import Received
 
@@ -85,7 +86,7 @@ def test_attributes_of_all_types_and_of_fifo_queues():
 def test_filters(patterns, body, passes):
     chosen = compile_filters(patterns)
     assert chosen is not None
-    assert chosen(record_of(message(body), ARN, "us-east-1")) is passes
+    assert chosen(record_of(message(body), ARN, "us-east-1"), Matching()) is passes
 
 
 def test_no_filters_and_broken_ones():

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from statewright.errors import Unavailable
+from statewright.functions.event_sources import pollers
 from statewright.functions.event_sources.pollers import Poller
 from statewright.functions.event_sources.records import MappingRecord
 from statewright.functions.event_sources.scaling import PROFILES
@@ -156,6 +157,25 @@ def test_filtered_messages_are_deleted_unseen() -> None:
         await bench.poller.stop()
 
     run_virtual(main)
+
+
+@pytest.mark.parametrize("most", [1_000, 0])
+def test_messages_that_are_dear_to_filter_are_filtered_in_a_thread_or_stay_in_the_queue(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, most: int
+) -> None:
+    monkeypatch.setattr(pollers, "LOOP_WORK", 0)
+    monkeypatch.setattr(pollers, "MOST_WORK", most)
+
+    async def main(clock: VirtualClock) -> None:
+        bench = Bench(clock, nothing, filters=['{"body": {"kind": ["a"]}}'])
+        bench.queues.send('{"kind": ["a"]}', '{"kind": ["b"]}', "{}")
+        bench.poller.start()
+        await bench.until(1)
+        assert (bench.sizes, bench.queues.deleted) == (([1], 3) if most else ([], 1))
+        await bench.poller.stop()
+
+    run_virtual(main)
+    assert caplog.text.count("stays in its queue") == (0 if most else 2)
 
 
 def test_a_maximum_is_never_exceeded_and_nothing_is_pulled_beyond_it() -> None:
