@@ -109,6 +109,32 @@ def test_errors_speak_the_services_dialect():
     assert (b"retry-after", b"1") in throttled.headers
 
 
+@pytest.mark.parametrize(
+    ("mode", "members"),
+    [
+        ("ENABLED", {"ChecksumMode": "ENABLED"}),
+        # The SDK for C++, which pyarrow and pandas read with.
+        ("enabled", {"ChecksumMode": "ENABLED"}),
+        ("DISABLED", {}),
+        ("", {}),
+    ],
+)
+def test_a_switch_in_a_header_is_on_or_off_in_any_case(mode, members):
+    found = read("s3", "GET", "/b/k", headers={"x-amz-checksum-mode": mode})
+    assert found == ("GetObject", {"Bucket": "b", "Key": "k", **members})
+
+
+def test_the_values_of_headers_have_no_case_and_unknown_ones_are_left_to_the_check():
+    _, request = read("s3", "PUT", "/b/k", headers={"x-amz-storage-class": "standard", "x-amz-acl": "Private"})
+    assert (request["StorageClass"], request["ACL"]) == ("STANDARD", "private")
+    _, request = read("s3", "PUT", "/b/k", headers={"x-amz-storage-class": "cheap"})
+    assert request["StorageClass"] == "cheap"
+    _, request = read(
+        "lambda", "POST", "/2015-03-31/functions/f/invocations", headers={"x-amz-invocation-type": "event"}
+    )
+    assert request["InvocationType"] == "Event"
+
+
 def test_no_line_break_gets_into_a_header():
     answer = RestWire("lambda", JsonBodies("lambda")).answer("Invoke", {"StatusCode": 200, "LogResult": "a\r\nb: c"})
     assert answer.headers == [(b"x-amz-log-result", b"a  b: c")]

@@ -237,8 +237,9 @@ def _located(
                 request[name] = _typed(places[key], target, name, "iso8601")
         elif where == "header":
             text = headers.get(key.lower())
-            if text is not None:
-                request[name] = _header_value(text, target, member, name)
+            value = None if text is None else _header_value(text, target, member, name)
+            if value is not None:
+                request[name] = value
         elif where == "headers":
             prefix = key.lower()
             found = {header[len(prefix) :]: text for header, text in headers.items() if header.startswith(prefix)}
@@ -260,7 +261,21 @@ def _header_value(text: str, target: Model, member: Model, name: str) -> Json:
         return [part.strip() for part in text.split(",") if part.strip()]
     if member.get("jsonvalue"):
         return base64.b64decode(text).decode()
+    if "enum" in target:
+        return _enum_value(text, target["enum"])
     return _typed(text, target, name, "rfc822")
+
+
+def _enum_value(text: str, values: Sequence[str]) -> str | None:
+    """The value that a header means, which no service writes in another case; an unknown one stays, to be refused.
+
+    A header that has a single value is a switch, and any other text leaves it off: `None`.
+    """
+    if text in values:
+        return text
+    lower = text.strip().lower()
+    meant = next((value for value in values if value.lower() == lower), None)
+    return meant or (None if len(values) == 1 else text)
 
 
 def _typed(text: str, target: Model, name: str, timestamps: str) -> Json:
