@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Generator, Iterator
@@ -32,6 +33,12 @@ def no_process_is_left() -> Iterator[None]:
     yield
     for number in deadlines.OPEN.keys() - before:
         deadlines.OPEN[number]()
+
+
+def pytest_collection_finish() -> None:
+    """Leave modules and tests out of garbage collection: with them, each full one takes half a second."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -42,15 +42,12 @@ class SqlObjects:
         self._runner = runner
 
     async def buckets(self) -> list[BucketRow]:
-        """See `ObjectStore.buckets`."""
         return await self._runner.scan(sql_objects.buckets)
 
     async def put_bucket(self, row: BucketRow) -> bool:
-        """See `ObjectStore.put_bucket`."""
         return await self._runner.write(lambda sql: sql_objects.put_bucket(sql, row))
 
     async def drop_bucket(self, bucket: int) -> tuple[int, ...] | None:
-        """See `ObjectStore.drop_bucket`."""
         return await self._runner.write(lambda sql: sql_objects.drop_bucket(sql, bucket))
 
     async def put(
@@ -61,29 +58,23 @@ class SqlObjects:
         notes: Sequence[EntryRow] = (),
         completion: Completion[WriteOutcome] | None = None,
     ) -> WriteOutcome:
-        """See `ObjectStore.put`."""
         return await self._runner.write(lambda sql: sql_objects.put(sql, row, body, demand, notes), completion)
 
     async def change_head(
         self, bucket: int, key: bytes, object_id: int, head: bytes, notes: Sequence[EntryRow] = ()
     ) -> bool:
-        """See `ObjectStore.change_head`."""
         return await self._runner.write(lambda sql: sql_objects.change_head(sql, bucket, key, object_id, head, notes))
 
     async def find(self, bucket: int, key: bytes) -> tuple[ObjectRow, bytes | None] | None:
-        """See `ObjectStore.find`."""
         return await self._runner.point(lambda sql: sql_objects.find(sql, bucket, key))
 
     async def segments(self, owner: int, *, after: int = 0, limit: int | None = None) -> list[SegmentRow]:
-        """See `ObjectStore.segments`."""
         return await self._runner.scan(lambda sql: sql_objects.segments(sql, owner, after, limit))
 
     async def bodies(self, ids: Sequence[int]) -> dict[int, bytes]:
-        """See `ObjectStore.bodies`."""
         return await self._runner.scan(lambda sql: sql_objects.bodies(sql, ids)) if ids else {}
 
     async def keys(self, bucket: int, *, prefix: bytes, delimiter: bytes, start: bytes, limit: int) -> KeyPage:
-        """See `ObjectStore.keys`."""
         return await self._runner.scan(lambda sql: sql_objects.keys(sql, bucket, prefix, delimiter, start, limit))
 
     async def delete(
@@ -93,21 +84,17 @@ class SqlObjects:
         notes: Sequence[Sequence[EntryRow]] = (),
         completion: Completion[list[WriteOutcome]] | None = None,
     ) -> list[WriteOutcome]:
-        """See `ObjectStore.delete`."""
         if not wanted:
             return []
         return await self._runner.write(lambda sql: sql_objects.delete(sql, bucket, wanted, notes), completion)
 
     async def doom(self, ids: Sequence[int]) -> None:
-        """See `ObjectStore.doom`."""
         await self._runner.write(lambda sql: sql.run("doom", sql.ids(ids)))
 
     async def doomed(self, limit: int) -> list[int]:
-        """See `ObjectStore.doomed`."""
         return await self._runner.scan(lambda sql: sql_objects.doomed(sql, limit))
 
     async def buried(self, ids: Sequence[int]) -> None:
-        """See `ObjectStore.buried`."""
         await self._runner.write(lambda sql: sql.run("buried", sql.ids(ids)))
 
 
@@ -118,21 +105,17 @@ class SqlUploads:
         self._runner = runner
 
     async def create(self, row: UploadRow, completion: Completion[bool] | None = None) -> bool:
-        """See `UploadStore.create`."""
         return await self._runner.write(lambda sql: sql_objects.create_upload(sql, row), completion)
 
     async def find(self, upload: int) -> UploadRow | None:
-        """See `UploadStore.find`."""
         return await self._runner.point(lambda sql: sql_objects.find_upload(sql, upload))
 
     async def of_bucket(
         self, bucket: int, *, prefix: bytes, after: tuple[bytes, int] | None, limit: int
     ) -> list[UploadRow]:
-        """See `UploadStore.of_bucket`."""
         return await self._runner.scan(lambda sql: sql_objects.uploads(sql, bucket, prefix, after, limit))
 
     async def put_part(self, row: SegmentRow, body: bytes | None) -> WriteOutcome:
-        """See `UploadStore.put_part`."""
         return await self._runner.write(lambda sql: sql_objects.put_part(sql, row, body))
 
     async def complete(
@@ -143,9 +126,7 @@ class SqlUploads:
         notes: Sequence[EntryRow] = (),
         completion: Completion[WriteOutcome] | None = None,
     ) -> WriteOutcome:
-        """See `UploadStore.complete`."""
         return await self._runner.write(lambda sql: sql_objects.complete(sql, row, kept, demand, notes), completion)
 
     async def abort(self, upload: int, completion: Completion[WriteOutcome] | None = None) -> WriteOutcome:
-        """See `UploadStore.abort`."""
         return await self._runner.write(lambda sql: sql_objects.abort(sql, upload), completion)

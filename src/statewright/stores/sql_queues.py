@@ -46,19 +46,16 @@ class SqlQueues:
     async def send(
         self, rows: Sequence[MessageRow], onces: Sequence[Once] = (), completion: Completion[list[int]] | None = None
     ) -> list[int]:
-        """See `QueueStore.send`."""
         ids: list[int] = await self._submit(SendTask(rows, onces, completion))
         return ids
 
     async def claim(self, claim: Claim) -> list[list[Claimed]]:
-        """See `QueueStore.claim`."""
         found: list[list[Claimed]] = await self._submit(ClaimTask(claim))
         return found
 
     async def drop(
         self, ids: Sequence[int], groups: Sequence[GroupChange] = (), *, proofs: Sequence[tuple[int, int]] = ()
     ) -> list[Gone]:
-        """See `QueueStore.drop`."""
         if ids or groups:
             await self._submit(DropTask(ids, groups))
         gone: list[Gone] = await self._submit(ProofTask(proofs)) if proofs else []
@@ -70,16 +67,12 @@ class SqlQueues:
         groups: Sequence[GroupChange] = (),
         completion: Completion[None] | None = None,
     ) -> None:
-        """See `QueueStore.hide`."""
         await self._submit(HideTask(changes, groups, completion))
 
     async def move(self, moves: Sequence[Move], groups: Sequence[GroupChange] = ()) -> None:
-        """See `QueueStore.move`."""
         await self._submit(MoveTask(moves, groups))
 
     async def expire(self, queue: int, before_ms: int, limit: int) -> list[Gone]:
-        """See `QueueStore.expire`."""
-
         def work(sql: QueueSql) -> list[Gone]:
             gone = [Gone(*columns) for columns in sql.fetch("outdated", queue, before_ms, limit)]
             drop_gone(sql, [(one, queue) for one in gone])
@@ -89,8 +82,6 @@ class SqlQueues:
         return gone
 
     async def load(self, queue: int, now_ms: int) -> LoadedQueue:
-        """See `QueueStore.load`."""
-
         def work(sql: QueueSql) -> LoadedQueue:
             ((total,),) = sql.fetch("count", queue)
             held = sql.fetch("held", queue)
@@ -101,8 +92,6 @@ class SqlQueues:
         return loaded
 
     async def get(self, ids: Sequence[int]) -> list[Held]:
-        """See `QueueStore.get`."""
-
         def work(sql: QueueSql) -> list[Held]:
             return [Held(*columns) for columns in sql.fetch_ids("look", ids)]
 
@@ -110,8 +99,6 @@ class SqlQueues:
         return found
 
     async def peek(self, queue: int, limit: int) -> list[Claimed]:
-        """See `QueueStore.peek`."""
-
         def work(sql: QueueSql) -> list[Claimed]:
             return [row._replace(receives=row.receives - 1) for row in sql.claim(queue, _NEVER, limit, 0)]
 
@@ -119,8 +106,6 @@ class SqlQueues:
         return found
 
     async def forget(self, now_ms: int, notes_before: int) -> None:
-        """See `QueueStore.forget`."""
-
         def work(sql: QueueSql) -> int:
             sql.run("forget_notes", notes_before)
             return sql.run("forget_dedups", now_ms, _FORGET_STEP)
@@ -129,10 +114,8 @@ class SqlQueues:
             pass
 
     async def note(self, notes: Sequence[Note]) -> None:
-        """See `QueueStore.note`."""
         await self._submit(QueueWork(lambda sql: sql.write("put_notes", notes)))
 
     async def trail(self, message: int) -> list[Note]:
-        """See `QueueStore.trail`."""
         found: list[SqlRow] = await self._submit(QueueWork(lambda sql: sql.fetch("trail", message)))
         return [Note(*columns) for columns in found]

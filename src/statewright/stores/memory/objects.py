@@ -44,12 +44,10 @@ class MemoryObjects:
         self._keys: dict[int, list[bytes]] = {}
 
     async def buckets(self) -> list[BucketRow]:
-        """See `ObjectStore.buckets`."""
         self.check()
         return sorted(self._buckets.values(), key=lambda row: row.name)
 
     async def put_bucket(self, row: BucketRow) -> bool:
-        """See `ObjectStore.put_bucket`."""
         self.check()
         if any(other.name == row.name and other.id != row.id for other in self._buckets.values()):
             return False
@@ -60,7 +58,6 @@ class MemoryObjects:
         return True
 
     async def drop_bucket(self, bucket: int) -> tuple[int, ...] | None:
-        """See `ObjectStore.drop_bucket`."""
         self.check()
         if self.by_key.get(bucket):
             return None
@@ -81,7 +78,6 @@ class MemoryObjects:
         notes: Sequence[EntryRow] = (),
         completion: Completion[WriteOutcome] | None = None,
     ) -> WriteOutcome:
-        """See `ObjectStore.put`."""
         self.check()
         outcome = self.write(row, demand, notes)
         if isinstance(outcome, Written) and body is not None:
@@ -93,7 +89,6 @@ class MemoryObjects:
     async def change_head(
         self, bucket: int, key: bytes, object_id: int, head: bytes, notes: Sequence[EntryRow] = ()
     ) -> bool:
-        """See `ObjectStore.change_head`."""
         self.check()
         row = self.by_key.get(bucket, {}).get(key)
         if row is None or row.id != object_id:
@@ -104,24 +99,20 @@ class MemoryObjects:
         return True
 
     async def find(self, bucket: int, key: bytes) -> tuple[ObjectRow, bytes | None] | None:
-        """See `ObjectStore.find`."""
         self.check()
         row = self.by_key.get(bucket, {}).get(key)
         return (row, self.inline.get(row.id)) if row is not None else None
 
     async def segments(self, owner: int, *, after: int = 0, limit: int | None = None) -> list[SegmentRow]:
-        """See `ObjectStore.segments`."""
         self.check()
         rows = sorted(self.parts.get(owner, {}).items())
         return [row for number, row in rows if number > after][:limit]
 
     async def bodies(self, ids: Sequence[int]) -> dict[int, bytes]:
-        """See `ObjectStore.bodies`."""
         self.check()
         return {number: self.inline[number] for number in ids if number in self.inline}
 
     async def keys(self, bucket: int, *, prefix: bytes, delimiter: bytes, start: bytes, limit: int) -> KeyPage:
-        """See `ObjectStore.keys`."""
         self.check()
         rows, keys = self.by_key.get(bucket, {}), self._keys.get(bucket, [])
 
@@ -139,7 +130,6 @@ class MemoryObjects:
         notes: Sequence[Sequence[EntryRow]] = (),
         completion: Completion[list[WriteOutcome]] | None = None,
     ) -> list[WriteOutcome]:
-        """See `ObjectStore.delete`."""
         self.check()
         outcomes: list[WriteOutcome] = []
         for place, (key, demand) in enumerate(wanted):
@@ -158,17 +148,14 @@ class MemoryObjects:
         return outcomes
 
     async def doom(self, ids: Sequence[int]) -> None:
-        """See `ObjectStore.doom`."""
         self.check()
         self.dead.update(ids)
 
     async def doomed(self, limit: int) -> list[int]:
-        """See `ObjectStore.doomed`."""
         self.check()
         return sorted(self.dead)[:limit]
 
     async def buried(self, ids: Sequence[int]) -> None:
-        """See `ObjectStore.buried`."""
         self.check()
         self.dead.difference_update(ids)
 
@@ -231,7 +218,6 @@ class MemoryUploads:
         self._objects = objects
 
     async def create(self, row: UploadRow, completion: Completion[bool] | None = None) -> bool:
-        """See `UploadStore.create`."""
         self._objects.check()
         if row.bucket not in self._objects.by_key:
             return False
@@ -241,14 +227,12 @@ class MemoryUploads:
         return True
 
     async def find(self, upload: int) -> UploadRow | None:
-        """See `UploadStore.find`."""
         self._objects.check()
         return self.rows.get(upload)
 
     async def of_bucket(
         self, bucket: int, *, prefix: bytes, after: tuple[bytes, int] | None, limit: int
     ) -> list[UploadRow]:
-        """See `UploadStore.of_bucket`."""
         self._objects.check()
         places = sorted(
             (row.key, row.id) for row in self.rows.values() if row.bucket == bucket and row.key.startswith(prefix)
@@ -257,7 +241,6 @@ class MemoryUploads:
         return [self.rows[number] for _, number in places[begin : begin + limit]]
 
     async def put_part(self, row: SegmentRow, body: bytes | None) -> WriteOutcome:
-        """See `UploadStore.put_part`."""
         self._objects.check()
         if row.owner not in self.rows:
             return Missing()
@@ -280,7 +263,6 @@ class MemoryUploads:
         notes: Sequence[EntryRow] = (),
         completion: Completion[WriteOutcome] | None = None,
     ) -> WriteOutcome:
-        """See `UploadStore.complete`."""
         self._objects.check()
         parts = self._objects.parts.get(row.id, {})
         if row.id not in self.rows or any(n not in parts or parts[n].id != number for n, number in kept):
@@ -296,7 +278,6 @@ class MemoryUploads:
         return outcome
 
     async def abort(self, upload: int, completion: Completion[WriteOutcome] | None = None) -> WriteOutcome:
-        """See `UploadStore.abort`."""
         self._objects.check()
         if self.rows.pop(upload, None) is None:
             return Missing()

@@ -64,7 +64,6 @@ class MemoryQueues:
     async def send(
         self, rows: Sequence[MessageRow], onces: Sequence[Once] = (), completion: Completion[list[int]] | None = None
     ) -> list[int]:
-        """See `QueueStore.send`."""
         self._check()
         happened = [self._first(once) for once in onces]
         repeated = {once.id for once, first in zip(onces, happened, strict=True) if first != once.id}
@@ -104,7 +103,6 @@ class MemoryQueues:
         heappush(self._places[message.queue], (message.visible_ms, message.receives, message.id))
 
     async def claim(self, claim: Claim) -> list[list[Claimed]]:
-        """See `QueueStore.claim`."""
         self._check()
         if claim.is_fifo:
             found = [self._take_groups(claim, want.most, want.visible_ms) for want in claim.wants]
@@ -170,7 +168,6 @@ class MemoryQueues:
     async def drop(
         self, ids: Sequence[int], groups: Sequence[GroupChange] = (), *, proofs: Sequence[tuple[int, int]] = ()
     ) -> list[Gone]:
-        """See `QueueStore.drop`."""
         self._check()
         for number in ids:
             if number in self.messages:
@@ -207,7 +204,6 @@ class MemoryQueues:
         groups: Sequence[GroupChange] = (),
         completion: Completion[None] | None = None,
     ) -> None:
-        """See `QueueStore.hide`."""
         self._check()
         for number, visible_ms in changes:
             message = self.messages.get(number)
@@ -220,7 +216,6 @@ class MemoryQueues:
         await asyncio.sleep(0)
 
     async def move(self, moves: Sequence[Move], groups: Sequence[GroupChange] = ()) -> None:
-        """See `QueueStore.move`."""
         self._check()
         for move in moves:
             message = self.messages.get(move.id)
@@ -239,7 +234,6 @@ class MemoryQueues:
         await asyncio.sleep(0)
 
     async def expire(self, queue: int, before_ms: int, limit: int) -> list[Gone]:
-        """See `QueueStore.expire`."""
         self._check()
         old = sorted((m.visible_ms, m.id) for m in self._rows(queue) if m.visible_ms < before_ms)
         gone = [self._remove(self.messages[number]) for _, number in old[:limit]]
@@ -250,7 +244,6 @@ class MemoryQueues:
         return (self.messages[number] for number in self._of_queue[queue])
 
     async def load(self, queue: int, now_ms: int) -> LoadedQueue:
-        """See `QueueStore.load`."""
         self._check()
         rows = sorted(self._rows(queue), key=lambda message: message.id)
         loaded = LoadedQueue(
@@ -262,20 +255,17 @@ class MemoryQueues:
         return loaded
 
     async def get(self, ids: Sequence[int]) -> list[Held]:
-        """See `QueueStore.get`."""
         self._check()
         found = [_held(self.messages[number]) for number in sorted(set(ids)) if number in self.messages]
         await asyncio.sleep(0)
         return found
 
     async def peek(self, queue: int, limit: int) -> list[Claimed]:
-        """See `QueueStore.peek`."""
         self._check()
         rows = sorted(self._rows(queue), key=lambda message: (message.visible_ms, message.receives, message.id))
         return [_claimed(message, message.visible_ms) for message in rows[:limit]]
 
     async def forget(self, now_ms: int, notes_before: int) -> None:
-        """See `QueueStore.forget`."""
         self._check()
         for key in [key for key, (_, until_ms) in self._dedup.items() if until_ms <= now_ms]:
             del self._dedup[key]
@@ -284,14 +274,12 @@ class MemoryQueues:
         await asyncio.sleep(0)
 
     async def note(self, notes: Sequence[Note]) -> None:
-        """See `QueueStore.note`."""
         self._check()
         for note in notes:
             self.notes[note.id].append(note)
         await asyncio.sleep(0)
 
     async def trail(self, message: int) -> list[Note]:
-        """See `QueueStore.trail`."""
         self._check()
         return list(self.notes.get(message, ()))
 

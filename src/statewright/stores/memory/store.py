@@ -57,7 +57,6 @@ class MemoryStore:
         self._epoch = 0
 
     async def open(self, owner: str) -> int:
-        """See `Store.open`."""
         if self._owner is not None:
             raise Unavailable(f"this store in memory is in use by {self._owner}")
         self._owner = owner
@@ -66,7 +65,6 @@ class MemoryStore:
         return self._epoch
 
     async def close(self) -> None:
-        """See `Store.close`."""
         self.kill()
 
     def kill(self) -> None:
@@ -82,7 +80,6 @@ class MemoryStore:
         """See `Store.check_lease`: no other process can have it."""
 
     async def newest_id(self, shard: int) -> int:
-        """See `Store.newest_id`."""
         kept = self.executions
         ids = (*kept.by_id, *kept.outbox, *kept.inbox, *self.queues.messages)
         return max((number for number in ids if shard_of_id(number) == shard), default=0)
@@ -126,7 +123,6 @@ class MemoryExecutions:
         self._counts: Counter[tuple[int | None, str]] = Counter()
 
     async def commit(self, commit: Commit) -> Outcome:
-        """See `ExecutionStore.commit`."""
         self._check()
         outcome = self._apply(commit)
         await asyncio.sleep(0)
@@ -136,7 +132,6 @@ class MemoryExecutions:
         """See `ExecutionStore.make_way`: there is no other thread."""
 
     async def load(self, execution: int) -> Stored | None:
-        """See `ExecutionStore.load`."""
         self._check()
         kept = self.by_id.get(execution)
         if kept is None:
@@ -144,19 +139,16 @@ class MemoryExecutions:
         return Stored(kept.row, kept.version, kept.state, dict(kept.frames), dict(kept.texts))
 
     async def row(self, execution: int) -> Row | None:
-        """See `ExecutionStore.row`."""
         self._check()
         kept = self.by_id.get(execution)
         return kept.row if kept is not None else None
 
     async def find(self, machine: int, name: str) -> Row | None:
-        """See `ExecutionStore.find`."""
         self._check()
         execution = self._by_name.get((machine, name))
         return self.by_id[execution].row if execution is not None else None
 
     async def list_rows(self, machine: int, *, status: str | None, after: Started | None, limit: int) -> Page:
-        """See `ExecutionStore.list_rows`."""
         self._check()
         starts = self._by_start.get(machine, [])
         end = bisect_left(starts, after) if after is not None else len(starts)
@@ -170,12 +162,10 @@ class MemoryExecutions:
         return Page.of(rows, limit)
 
     async def count_by_status(self, machine: int | None) -> dict[str, int]:
-        """See `ExecutionStore.count_by_status`."""
         self._check()
         return {status: self._counts[machine, status] for status in STATUSES}
 
     async def history(self, execution: int, *, first: int, pages: int, reverse: bool) -> list[HistoryPage]:
-        """See `ExecutionStore.history`."""
         self._check()
         kept = self.by_id.get(execution)
         if kept is None:
@@ -185,7 +175,6 @@ class MemoryExecutions:
         return [page for page in kept.history if page.first + page.count > first][:pages]
 
     async def due(self, shard: int, until_ms: int, limit: int, after: TimerRow | None = None) -> list[TimerRow]:
-        """See `ExecutionStore.due`."""
         self._check()
         place = (shard,) if after is None else (shard, after.due_ms, after.execution, after.timer + 1)
         low = bisect_left(self._timers, place)
@@ -194,7 +183,6 @@ class MemoryExecutions:
         return [TimerRow(execution, timer, due_ms) for _, due_ms, execution, timer in found]
 
     async def sent(self, number: int) -> OutboxRow | None:
-        """See `ExecutionStore.sent`."""
         self._check()
         return self.outbox.get(number)
 
@@ -209,7 +197,6 @@ class MemoryExecutions:
                 self.outbox[number] = replace(row, body=body)
 
     async def pending(self, shard: int) -> tuple[list[OutboxRow], list[InboxRow]]:
-        """See `ExecutionStore.pending`."""
         self._check()
         return (
             sorted((row for row in self.outbox.values() if shard_of_id(row.execution) == shard), key=_by_id),
@@ -217,19 +204,16 @@ class MemoryExecutions:
         )
 
     async def inbox_of(self, shard: int, kinds: Sequence[str], limit: int) -> list[InboxRow]:
-        """See `ExecutionStore.inbox_of`."""
         self._check()
         rows = (row for row in self.inbox.values() if row.kind in kinds and shard_of_id(row.id) == shard)
         return sorted(rows, key=_by_id)[:limit]
 
     async def put_inbox(self, row: InboxRow) -> None:
-        """See `ExecutionStore.put_inbox`."""
         self._check()
         self.inbox.setdefault(row.id, row)
         await asyncio.sleep(0)
 
     async def forget(self, before_ms: int, limit: int) -> int:
-        """See `ExecutionStore.forget`."""
         self._check()
         old = [
             (kept.row.stopped_ms, kept.row.id)
@@ -250,7 +234,6 @@ class MemoryExecutions:
         return len(gone)
 
     async def discard(self, timers: Sequence[TimerRow], outbox: Sequence[int], inbox: Sequence[int]) -> None:
-        """See `ExecutionStore.discard`."""
         self._check()
         self._delete(timers, outbox, inbox)
         await asyncio.sleep(0)
@@ -337,7 +320,6 @@ class MemoryCatalogue:
         self._numbers: Counter[str] = Counter()
 
     async def get(self, kind: str, key: str) -> EntryRow | None:
-        """See `CatalogueStore.get`."""
         self._check()
         return self._entries.get((kind, key))
 
@@ -347,7 +329,6 @@ class MemoryCatalogue:
         delete: Sequence[tuple[str, str]] = (),
         completion: Completion[bool] | None = None,
     ) -> bool:
-        """See `CatalogueStore.write`."""
         self._check()
         fits = all(row.version == self._version(row) + 1 for row in put)
         if fits:
@@ -368,7 +349,6 @@ class MemoryCatalogue:
     async def list_entries(
         self, kind: str, parent: str, *, after: tuple[int, str] | None, limit: int, newest_first: bool
     ) -> list[EntryRow]:
-        """See `CatalogueStore.list_entries`."""
         self._check()
         places = self._lists.get((kind, parent), [])
         if newest_first:
@@ -380,7 +360,6 @@ class MemoryCatalogue:
         return [self._entries[kind, key] for _, key in chosen]
 
     async def next_number(self, name: str) -> int:
-        """See `CatalogueStore.next_number`."""
         self._check()
         self._numbers[name] += 1
         number = self._numbers[name]

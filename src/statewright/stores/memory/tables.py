@@ -24,7 +24,6 @@ class MemoryTables:
         self._counts: dict[int, Counted] = {}
 
     async def change(self, change: Change) -> Any:
-        """See `TableStore.change`."""
         self._check()
         decision = change.decide([self.items.get(key) for key in change.keys])
         for key in decision.drops:
@@ -43,12 +42,10 @@ class MemoryTables:
         return decision.answer
 
     async def get(self, keys: Sequence[ItemKey]) -> list[StoredItem | None]:
-        """See `TableStore.get`."""
         self._check()
         return [self.items.get(key) for key in keys]
 
     async def span(self, span: Span, *, limit: int, backward: bool = False) -> list[StoredItem]:
-        """See `TableStore.span`."""
         self._check()
         places = self._places[span.space]
         low, high = bisect_left(places, (span.part, span.low)), bisect_left(places, (span.part, span.high))
@@ -56,19 +53,16 @@ class MemoryTables:
         return [self.items[ItemKey(span.space, *place)] for place in chosen]
 
     async def scan(self, space: int, *, after: tuple[bytes, bytes], below: bytes, limit: int) -> list[StoredItem]:
-        """See `TableStore.scan`."""
         self._check()
         places = self._places[space]
         low, high = bisect_right(places, after), bisect_left(places, (below, b""))
         return [self.items[ItemKey(space, *place)] for place in places[low : min(high, low + limit)]]
 
     async def counts(self, spaces: Sequence[int]) -> dict[int, Counted]:
-        """See `TableStore.counts`."""
         self._check()
         return {space: self._counts.get(space, Counted(0, 0)) for space in spaces}
 
     async def clear(self, space: int, limit: int) -> int:
-        """See `TableStore.clear`."""
         self._check()
         gone = self._places[space][:limit]
         del self._places[space][:limit]

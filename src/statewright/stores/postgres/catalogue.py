@@ -24,7 +24,6 @@ class PostgresCatalogue:
         self._database = database
 
     async def get(self, kind: str, key: str) -> EntryRow | None:
-        """See `CatalogueStore.get`."""
         found = await self._database.opened.read("get", kind, key, of=_CATALOGUE)
         return EntryRow(*found[0]) if found else None
 
@@ -34,20 +33,17 @@ class PostgresCatalogue:
         delete: Sequence[tuple[str, str]] = (),
         completion: Completion[bool] | None = None,
     ) -> bool:
-        """See `CatalogueStore.write`."""
         fits: bool = await self._database.opened.writers.submit(lambda on: _write_entries(on, put, delete, completion))
         return fits
 
     async def list_entries(
         self, kind: str, parent: str, *, after: tuple[int, str] | None, limit: int, newest_first: bool
     ) -> list[EntryRow]:
-        """See `CatalogueStore.list_entries`."""
         name = "list" + ("_newest" if newest_first else "") + ("_after" if after is not None else "")
         found = await self._database.opened.read(name, kind, parent, *(after or ()), limit, of=_CATALOGUE)
         return [EntryRow(*columns) for columns in found]
 
     async def next_number(self, name: str) -> int:
-        """See `CatalogueStore.next_number`."""
         found = await self._database.opened.writers.submit(
             lambda on: run(on, _CATALOGUE["next_number"], (name,)).fetchone()
         )

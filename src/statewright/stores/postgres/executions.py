@@ -39,7 +39,6 @@ class PostgresExecutions:
         self._database = database
 
     async def commit(self, commit: Commit) -> Outcome:
-        """See `ExecutionStore.commit`."""
         outcome: Outcome = await self._database.opened.writers.submit(commit)
         return outcome
 
@@ -47,7 +46,6 @@ class PostgresExecutions:
         """See `ExecutionStore.make_way`: a group is one call of the driver, so there is little to wait for."""
 
     async def load(self, execution: int) -> Stored | None:
-        """See `ExecutionStore.load`."""
         found = await self._database.opened.read("load", execution)
         if not found:
             return None
@@ -61,17 +59,14 @@ class PostgresExecutions:
         )
 
     async def row(self, execution: int) -> Row | None:
-        """See `ExecutionStore.row`."""
         found = await self._database.opened.read("row", execution)
         return row_of(found[0]) if found else None
 
     async def find(self, machine: int, name: str) -> Row | None:
-        """See `ExecutionStore.find`."""
         found = await self._database.opened.read("row_by_name", machine, name)
         return row_of(found[0]) if found else None
 
     async def list_rows(self, machine: int, *, status: str | None, after: Started | None, limit: int) -> Page:
-        """See `ExecutionStore.list_rows`."""
         place = after or BEHIND_EVERY_START
         filtered = (STATUS_NUMBERS[status],) if status is not None else ()
         name = "list_rows_of_status" if filtered else "list_rows"
@@ -79,13 +74,11 @@ class PostgresExecutions:
         return Page.of([row_of(columns) for columns in found], limit)
 
     async def count_by_status(self, machine: int | None) -> dict[str, int]:
-        """See `ExecutionStore.count_by_status`."""
         found = await self._database.opened.read("counts", ALL_MACHINES if machine is None else machine)
         counts: dict[int, int] = dict(found)
         return {status: counts.get(number, 0) for number, status in enumerate(STATUSES)}
 
     async def history(self, execution: int, *, first: int, pages: int, reverse: bool) -> list[HistoryPage]:
-        """See `ExecutionStore.history`."""
         if reverse:
             found = await self._database.opened.read("history_reversed", execution, first or 2**63 - 1, pages)
         else:
@@ -93,18 +86,15 @@ class PostgresExecutions:
         return [HistoryPage(*columns) for columns in found]
 
     async def due(self, shard: int, until_ms: int, limit: int, after: TimerRow | None = None) -> list[TimerRow]:
-        """See `ExecutionStore.due`."""
         place = (after.due_ms, after.execution, after.timer) if after is not None else BEFORE_EVERY_TIMER
         found = await self._database.opened.read("due", shard, until_ms, limit, *place)
         return [TimerRow(*columns) for columns in found]
 
     async def sent(self, number: int) -> OutboxRow | None:
-        """See `ExecutionStore.sent`."""
         found = await self._database.opened.read("sent", number)
         return OutboxRow(*found[0]) if found else None
 
     async def pending(self, shard: int) -> tuple[list[OutboxRow], list[InboxRow]]:
-        """See `ExecutionStore.pending`."""
         found = await self._database.opened.read("pending", first_id(shard), last_id(shard))
         return (
             [OutboxRow(*columns[1:]) for columns in found if columns[0] == 0],
@@ -112,21 +102,16 @@ class PostgresExecutions:
         )
 
     async def inbox_of(self, shard: int, kinds: Sequence[str], limit: int) -> list[InboxRow]:
-        """See `ExecutionStore.inbox_of`."""
         found = await self._database.opened.read("inbox_of", first_id(shard), last_id(shard), list(kinds), limit)
         return [InboxRow(*columns) for columns in found]
 
     async def put_inbox(self, row: InboxRow) -> None:
-        """See `ExecutionStore.put_inbox`."""
         await self._database.opened.writers.submit(row)
 
     async def forget(self, before_ms: int, limit: int) -> int:
-        """See `ExecutionStore.forget`."""
         return await self._database.write_owned(lambda on: _forget(on, before_ms, limit))
 
     async def discard(self, timers: Sequence[TimerRow], outbox: Sequence[int], inbox: Sequence[int]) -> None:
-        """See `ExecutionStore.discard`."""
-
         def work(connection: Connection) -> None:
             if timers:
                 rows = [(shard_of_id(timer.execution), timer.due_ms, timer.execution, timer.timer) for timer in timers]

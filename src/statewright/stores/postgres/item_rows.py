@@ -30,16 +30,13 @@ class PostgresTableSql:
         self._connection = connection
 
     def current(self, keys: Sequence[ItemKey]) -> list[tuple[int, int, str]]:
-        """See `TableSql.current`."""
         return current_rows(self._connection, keys)
 
     def write(self, name: str, rows: Sequence[SqlRow]) -> None:
-        """See `TableSql.write`."""
         if rows:
             run(self._connection, _SQL[name], _packed(name, rows))
 
     def complete(self, rows: Sequence[tuple[int, bytes]]) -> None:
-        """See `TableSql.complete`."""
         complete(self._connection, rows)
 
 

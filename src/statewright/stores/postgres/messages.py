@@ -36,42 +36,33 @@ class PostgresQueueSql:
         self._connection = connection
 
     def write(self, name: str, rows: Sequence[SqlRow]) -> None:
-        """See `QueueSql.write`."""
         if rows:
             run(self._connection, _SQL[name], _packed(name, rows))
 
     def write_ids(self, name: str, ids: Iterable[int], *before: object) -> None:
-        """See `QueueSql.write_ids`."""
         run(self._connection, _SQL[name], (*before, bigints(list(ids))))
 
     def match(self, name: str, rows: Sequence[SqlRow]) -> list[SqlRow]:
-        """See `QueueSql.match`."""
         return run(self._connection, _SQL[name], _packed(name, rows)).fetchall() if rows else []
 
     def fetch(self, name: str, *given: object) -> list[SqlRow]:
-        """See `QueueSql.fetch`."""
         return run(self._connection, _SQL[name], given).fetchall()
 
     def fetch_ids(self, name: str, ids: Iterable[int]) -> list[SqlRow]:
-        """See `QueueSql.fetch_ids`."""
         return run(self._connection, _SQL[name], (bigints(list(ids)),)).fetchall()
 
     def claim(self, queue: int, until_ms: int, limit: int, now_ms: int) -> list[Claimed]:
-        """See `QueueSql.claim`."""
         found = run(self._connection, _SQL["claim"], (now_ms, queue, until_ms, limit)).fetchall()
         return [Claimed._make(columns) for columns in found]
 
     def read(self, ids: Sequence[int], now_ms: int) -> list[Claimed]:
-        """See `QueueSql.read`."""
         found = run(self._connection, _SQL["read_messages"], (now_ms, bigints(ids))).fetchall()
         return [Claimed._make(columns) for columns in found]
 
     def run(self, name: str, *given: object) -> int:
-        """See `QueueSql.run`."""
         return run(self._connection, _SQL[name], given).rowcount
 
     def complete(self, rows: Sequence[tuple[int, bytes]]) -> None:
-        """See `QueueSql.complete`."""
         complete(self._connection, rows)
 
 

@@ -36,12 +36,10 @@ class PostgresSql:
         self._connection = connection
 
     def run(self, name: str, *given: object) -> list[SqlRow]:
-        """See `Sql.run`."""
         cursor = run(self._connection, _TEXTS[name], given)
         return cursor.fetchall() if cursor.description is not None else []
 
     def ids(self, ids: Iterable[int]) -> BigintArray:
-        """See `Sql.ids`."""
         return bigints(list(ids))
 
 
@@ -52,13 +50,10 @@ class PostgresRunner:
         self._database = database
 
     async def write(self, work: Callable[[Sql], T], completion: Completion[T] | None = None) -> T:
-        """See `Runner.write`."""
         return await self._database.write_owned(completing(lambda on: work(PostgresSql(on)), completion))
 
     async def point(self, work: Callable[[Sql], T]) -> T:
-        """See `Runner.point`."""
         return await self.scan(work)
 
     async def scan(self, work: Callable[[Sql], T]) -> T:
-        """See `Runner.scan`."""
         return await self._database.opened.work(lambda on: work(PostgresSql(on)))

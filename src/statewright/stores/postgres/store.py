@@ -54,16 +54,13 @@ class PostgresStore:
         return self.database.opened.writers.submit(task)
 
     async def newest_id(self, shard: int) -> int:
-        """See `Store.newest_id`."""
         found = await self.database.opened.read("newest_id", first_id(shard), last_id(shard))
         return int(found[0][0])
 
     def check_lease(self) -> None:
-        """See `Store.check_lease`."""
         self.database.opened.lease.check()
 
     def figures(self) -> GroupFigures:
-        """See `Store.figures`."""
         return self.database.opened.writers.figures
 
     async def examine(self) -> str | None:

@@ -22,34 +22,27 @@ class PostgresTables:
         self._database = database
 
     async def change(self, change: Change) -> Any:
-        """See `TableStore.change`."""
         return await self._database.opened.writers.submit(change)
 
     async def get(self, keys: Sequence[ItemKey]) -> list[StoredItem | None]:
-        """See `TableStore.get`."""
         found: list[StoredItem | None] = [None] * len(keys)
         for place, size, body in await self._database.opened.work(lambda on: current_rows(on, keys)) if keys else ():
             found[place] = StoredItem(size, body)
         return found
 
     async def span(self, span: Span, *, limit: int, backward: bool = False) -> list[StoredItem]:
-        """See `TableStore.span`."""
         rows = await self._database.opened.read("span_back" if backward else "span", *span, limit, of=_SQL)
         return [StoredItem._make(row) for row in rows]
 
     async def scan(self, space: int, *, after: tuple[bytes, bytes], below: bytes, limit: int) -> list[StoredItem]:
-        """See `TableStore.scan`."""
         rows = await self._database.opened.read("scan", space, *after, below, limit, of=_SQL)
         return [StoredItem._make(row) for row in rows]
 
     async def counts(self, spaces: Sequence[int]) -> dict[int, Counted]:
-        """See `TableStore.counts`."""
         rows = await self._database.opened.read("counts", bigints(list(spaces)), of=_SQL)
         return {**dict.fromkeys(spaces, Counted(0, 0)), **{space: Counted(*counted) for space, *counted in rows}}
 
     async def clear(self, space: int, limit: int) -> int:
-        """See `TableStore.clear`."""
-
         def work(connection: Connection) -> int:
             run(connection, _SQL["clear_count"], (space,))
             return run(connection, _SQL["clear"], (space, limit)).rowcount

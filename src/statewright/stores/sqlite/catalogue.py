@@ -23,7 +23,6 @@ class SqliteCatalogue:
         self._file = file
 
     async def get(self, kind: str, key: str) -> EntryRow | None:
-        """See `CatalogueStore.get`."""
         columns = self._file.opened.read(lambda on: on.execute(_CATALOGUE["get"], (kind, key)).fetchone())
         return EntryRow(*columns) if columns is not None else None
 
@@ -33,7 +32,6 @@ class SqliteCatalogue:
         delete: Sequence[tuple[str, str]] = (),
         completion: Completion[bool] | None = None,
     ) -> bool:
-        """See `CatalogueStore.write`."""
         work = completing(lambda on: _write_entries(on, put, delete), completion)
         fits: bool = await self._file.opened.writer.submit(work)
         return fits
@@ -41,14 +39,12 @@ class SqliteCatalogue:
     async def list_entries(
         self, kind: str, parent: str, *, after: tuple[int, str] | None, limit: int, newest_first: bool
     ) -> list[EntryRow]:
-        """See `CatalogueStore.list_entries`."""
         text = _CATALOGUE["list" + ("_newest" if newest_first else "") + ("_after" if after is not None else "")]
         given = (kind, parent, *(after or ()), limit)
         found = await self._file.opened.scan(lambda on: on.execute(text, given).fetchall())
         return [EntryRow(*columns) for columns in found]
 
     async def next_number(self, name: str) -> int:
-        """See `CatalogueStore.next_number`."""
         work: Work = lambda on: on.execute(_CATALOGUE["next_number"], (name,)).fetchone()[0]  # noqa: E731
         number: int = await self._file.opened.writer.submit(work)
         return number

@@ -41,28 +41,22 @@ class SqliteExecutions:
         self._file = file
 
     async def commit(self, commit: Commit) -> Outcome:
-        """See `ExecutionStore.commit`."""
         outcome: Outcome = await self._file.opened.writer.submit(commit)
         return outcome
 
     def make_way(self) -> None:
-        """See `ExecutionStore.make_way`."""
         self._file.opened.writer.right_of_way.make_way()
 
     async def load(self, execution: int) -> Stored | None:
-        """See `ExecutionStore.load`."""
         return self._file.opened.read(lambda on: _load(on, execution))
 
     async def row(self, execution: int) -> Row | None:
-        """See `ExecutionStore.row`."""
         return self._file.opened.read(lambda on: _one_row(on, "row", execution))
 
     async def find(self, machine: int, name: str) -> Row | None:
-        """See `ExecutionStore.find`."""
         return self._file.opened.read(lambda on: _one_row(on, "row_by_name", machine, name))
 
     async def list_rows(self, machine: int, *, status: str | None, after: Started | None, limit: int) -> Page:
-        """See `ExecutionStore.list_rows`."""
         place = after or BEHIND_EVERY_START
         filtered = (STATUS_NUMBERS[status],) if status is not None else ()
         text = _EXECUTIONS["list_rows_of_status" if filtered else "list_rows"]
@@ -71,13 +65,11 @@ class SqliteExecutions:
         return Page.of([row_of(columns) for columns in found], limit)
 
     async def count_by_status(self, machine: int | None) -> dict[str, int]:
-        """See `ExecutionStore.count_by_status`."""
         key = ALL_MACHINES if machine is None else machine
         counts = dict(self._file.opened.read(lambda on: on.execute(_EXECUTIONS["counts"], (key,)).fetchall()))
         return {status: counts.get(number, 0) for number, status in enumerate(STATUSES)}
 
     async def history(self, execution: int, *, first: int, pages: int, reverse: bool) -> list[HistoryPage]:
-        """See `ExecutionStore.history`."""
         if reverse:
             text, start = _EXECUTIONS["history_reversed"], first or 2**63 - 1
         else:
@@ -86,39 +78,31 @@ class SqliteExecutions:
         return [HistoryPage(*columns) for columns in found]
 
     async def due(self, shard: int, until_ms: int, limit: int, after: TimerRow | None = None) -> list[TimerRow]:
-        """See `ExecutionStore.due`."""
         place = (after.due_ms, after.execution, after.timer) if after is not None else BEFORE_EVERY_TIMER
         given = (shard, until_ms, *place, limit)
         found = await self._file.opened.scan(lambda on: on.execute(_EXECUTIONS["due"], given).fetchall())
         return [TimerRow(*columns) for columns in found]
 
     async def sent(self, number: int) -> OutboxRow | None:
-        """See `ExecutionStore.sent`."""
         columns = self._file.opened.read(lambda on: on.execute(_EXECUTIONS["sent"], (number,)).fetchone())
         return OutboxRow(*columns) if columns is not None else None
 
     async def pending(self, shard: int) -> tuple[list[OutboxRow], list[InboxRow]]:
-        """See `ExecutionStore.pending`."""
         return await self._file.opened.scan(lambda on: _pending(on, shard))
 
     async def inbox_of(self, shard: int, kinds: Sequence[str], limit: int) -> list[InboxRow]:
-        """See `ExecutionStore.inbox_of`."""
         given = (first_id(shard), last_id(shard), json.dumps(list(kinds)), limit)
         found = await self._file.opened.scan(lambda on: on.execute(_EXECUTIONS["inbox_of"], given).fetchall())
         return [InboxRow(*columns) for columns in found]
 
     async def put_inbox(self, row: InboxRow) -> None:
-        """See `ExecutionStore.put_inbox`."""
         await self._file.opened.writer.submit(row)
 
     async def forget(self, before_ms: int, limit: int) -> int:
-        """See `ExecutionStore.forget`."""
         gone: int = await self._file.opened.writer.submit(lambda on: _forget(on, before_ms, limit))
         return gone
 
     async def discard(self, timers: Sequence[TimerRow], outbox: Sequence[int], inbox: Sequence[int]) -> None:
-        """See `ExecutionStore.discard`."""
-
         def work(connection: sqlite3.Connection) -> None:
             rows = [(shard_of_id(t.execution), t.due_ms, t.execution, t.timer) for t in timers]
             write_rows(connection, "drop_timers", rows)

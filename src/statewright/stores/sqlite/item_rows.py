@@ -24,17 +24,14 @@ class SqliteTableSql:
         self._connection = connection
 
     def current(self, keys: Sequence[ItemKey]) -> list[tuple[int, int, str]]:
-        """See `TableSql.current`."""
         return current_rows(self._connection, keys)
 
     def write(self, name: str, rows: Sequence[SqlRow]) -> None:
-        """See `TableSql.write`."""
         if rows:
             for text, values in _ROWS[name].runs(rows):
                 self._connection.execute(text, values)
 
     def complete(self, rows: Sequence[tuple[int, bytes]]) -> None:
-        """See `TableSql.complete`."""
         complete(self._connection, rows)
 
 

@@ -25,44 +25,35 @@ class SqliteQueueSql:
         self._connection = connection
 
     def write(self, name: str, rows: Sequence[SqlRow]) -> None:
-        """See `QueueSql.write`."""
         if rows:
             for text, values in _ROWS[name].runs(rows):
                 self._connection.execute(text, values)
 
     def write_ids(self, name: str, ids: Iterable[int], *before: object) -> None:
-        """See `QueueSql.write_ids`."""
         self._connection.execute(_SQL[name], (*before, _array(ids)))
 
     def match(self, name: str, rows: Sequence[SqlRow]) -> list[SqlRow]:
-        """See `QueueSql.match`."""
         found: list[SqlRow] = []
         for text, values in _ROWS[name].runs(rows):
             found += self._connection.execute(text, values).fetchall()
         return found
 
     def fetch(self, name: str, *given: object) -> list[SqlRow]:
-        """See `QueueSql.fetch`."""
         return self._connection.execute(_SQL[name], given).fetchall()
 
     def fetch_ids(self, name: str, ids: Iterable[int]) -> list[SqlRow]:
-        """See `QueueSql.fetch_ids`."""
         return self._connection.execute(_SQL[name], (_array(ids),)).fetchall()
 
     def claim(self, queue: int, until_ms: int, limit: int, now_ms: int) -> list[Claimed]:
-        """See `QueueSql.claim`."""
         return _claimed(self._connection.execute(_SQL["claim"], (now_ms, queue, until_ms, limit)).fetchone())
 
     def read(self, ids: Sequence[int], now_ms: int) -> list[Claimed]:
-        """See `QueueSql.read`."""
         return _claimed(self._connection.execute(_SQL["read_messages"], (now_ms, _array(ids))).fetchone())
 
     def run(self, name: str, *given: object) -> int:
-        """See `QueueSql.run`."""
         return self._connection.execute(_SQL[name], given).rowcount
 
     def complete(self, rows: Sequence[tuple[int, bytes]]) -> None:
-        """See `QueueSql.complete`."""
         complete(self._connection, rows)
 
 

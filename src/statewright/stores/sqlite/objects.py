@@ -26,11 +26,9 @@ class SqliteSql:
         self._connection = connection
 
     def run(self, name: str, *given: object) -> list[SqlRow]:
-        """See `Sql.run`."""
         return self._connection.execute(_TEXTS[name], given).fetchall()
 
     def ids(self, ids: Iterable[int]) -> str:
-        """See `Sql.ids`."""
         return f"[{','.join(map(str, ids))}]"
 
 
@@ -41,8 +39,6 @@ class SqliteRunner:
         self._file = file
 
     async def write(self, work: Callable[[Sql], T], completion: Completion[T] | None = None) -> T:
-        """See `Runner.write`."""
-
         def run(connection: sqlite3.Connection) -> T:
             return work(SqliteSql(connection))
 
@@ -55,5 +51,4 @@ class SqliteRunner:
         return self._file.opened.read(lambda on: work(SqliteSql(on)))
 
     async def scan(self, work: Callable[[Sql], T]) -> T:
-        """See `Runner.scan`."""
         return await self._file.opened.scan(lambda on: work(SqliteSql(on)))

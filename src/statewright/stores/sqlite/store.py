@@ -41,7 +41,6 @@ class SqliteStore:
         self.tables = SqliteTables(self.file)
 
     async def open(self, owner: str) -> int:
-        """See `Store.open`."""
         return self.file.open(owner)
 
     async def close(self) -> None:
@@ -56,16 +55,13 @@ class SqliteStore:
         return self.file.opened.writer.submit(task)
 
     async def newest_id(self, shard: int) -> int:
-        """See `Store.newest_id`."""
         bounds = first_id(shard), last_id(shard)
         return self.file.opened.read(lambda on: int(on.execute(_NEWEST_ID, bounds).fetchone()[0]))
 
     def figures(self) -> GroupFigures:
-        """See `Store.figures`."""
         return self.file.opened.writer.figures
 
     async def examine(self) -> str | None:
-        """See `Store.examine`."""
         return await self.file.opened.examination.run()
 
     async def backup(self, target: str) -> None:

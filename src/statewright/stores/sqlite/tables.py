@@ -23,11 +23,9 @@ class SqliteTables:
         self._file = file
 
     async def change(self, change: Change) -> Any:
-        """See `TableStore.change`."""
         return await self._file.opened.writer.submit(change)
 
     async def get(self, keys: Sequence[ItemKey]) -> list[StoredItem | None]:
-        """See `TableStore.get`."""
         if len(keys) == 1:
             row = self._file.opened.read(lambda on: on.execute(_SQL["item"], keys[0]).fetchone())
             return [StoredItem._make(row) if row is not None else None]
@@ -37,16 +35,12 @@ class SqliteTables:
         return found
 
     async def span(self, span: Span, *, limit: int, backward: bool = False) -> list[StoredItem]:
-        """See `TableStore.span`."""
         return self._read("span_back" if backward else "span", *span, limit)
 
     async def scan(self, space: int, *, after: tuple[bytes, bytes], below: bytes, limit: int) -> list[StoredItem]:
-        """See `TableStore.scan`."""
         return self._read("scan", space, *after, below, limit)
 
     async def counts(self, spaces: Sequence[int]) -> dict[int, Counted]:
-        """See `TableStore.counts`."""
-
         def work(connection: sqlite3.Connection) -> dict[int, Counted]:
             rows = {space: connection.execute(_SQL["count"], (space,)).fetchone() for space in spaces}
             return {space: Counted._make(row or (0, 0)) for space, row in rows.items()}
@@ -54,8 +48,6 @@ class SqliteTables:
         return self._file.opened.read(work)
 
     async def clear(self, space: int, limit: int) -> int:
-        """See `TableStore.clear`."""
-
         def work(connection: sqlite3.Connection) -> int:
             connection.execute(_SQL["clear_count"], (space,))
             return connection.execute(_SQL["clear"], (space, limit)).rowcount
