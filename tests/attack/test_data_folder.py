@@ -17,6 +17,7 @@ from statewright import data_folder
 from tests.deadlines import completed, until
 from tests.e2e.conftest import ROLE, Server, ended, machine
 from tests.e2e.systems import RUNTIME, zipped
+from tests.thoroughness import slow
 
 NOBODY = 65534
 LARGE = 3_000_000
@@ -130,6 +131,7 @@ def test_nothing_that_the_server_makes_is_open_to_others(shared: Path) -> None:
         assert read_as_nobody([data, backup, shared / "again"], control) == [str(control), str(backup)]
 
 
+@slow
 def test_an_open_folder_is_closed_and_that_is_said(shared: Path) -> None:
     data = shared / "data"
     first = Server(data)
@@ -170,6 +172,7 @@ def test_files_of_others_in_the_data_folder_keep_their_mode(shared: Path) -> Non
     assert [path.name for path in shared.iterdir() if path.stat().st_mode & 0o077] == ["note.txt"]
 
 
+@slow
 def test_a_settings_file_with_secrets_that_others_can_read_is_said(shared: Path) -> None:
     settings = shared / "statewright.toml"
     settings.write_text('[credentials]\nAKIDEXAMPLE = "secret"\n')

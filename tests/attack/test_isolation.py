@@ -34,13 +34,16 @@ def has(level: str) -> bool:
         return False
 
 
-LEVELS = [
-    "none",
-    *(
-        pytest.param(level, marks=pytest.mark.skipif(not has(level), reason=f"this machine has no {level}"))
-        for level in ("hardened", "namespaces")
-    ),
-]
+def at(level: str, *marks: pytest.MarkDecorator) -> Any:
+    """A parameter that is left out on machines without that level."""
+    return pytest.param(
+        level, marks=[pytest.mark.skipif(not has(level), reason=f"this machine has no {level}"), *marks]
+    )
+
+
+LEVELS = [at("none"), at("hardened"), at("namespaces")]
+STRONGEST_QUICKLY = [at("none", pytest.mark.slow), at("hardened", pytest.mark.slow), at("namespaces")]
+"""For what takes seconds at each level."""
 
 HOSTILE = """
     import ctypes, errno, os, signal
@@ -159,6 +162,7 @@ def test_a_hostile_handler(fenced: Server, level: str, tmp_path: Path) -> None:
         assert answer["environment"]["LAMBDA_TASK_ROOT"] == "/var/task"
 
 
+@pytest.mark.parametrize("level", STRONGEST_QUICKLY)
 def test_the_memory_of_children_counts(level: str) -> None:
     source = """
         import os, time
@@ -179,6 +183,7 @@ def test_the_memory_of_children_counts(level: str) -> None:
     assert answer["errorMessage"].endswith("Runtime exited with error: signal: killed")
 
 
+@pytest.mark.parametrize("level", STRONGEST_QUICKLY)
 def test_memory_that_children_share_counts_once(level: str) -> None:
     source = """
         import os, time
@@ -202,6 +207,7 @@ def test_memory_that_children_share_counts_once(level: str) -> None:
     assert on_functions(test, config=settings(level)) == 70 << 20
 
 
+@pytest.mark.parametrize("level", STRONGEST_QUICKLY)
 def test_no_process_outlives_a_timeout(level: str) -> None:
     """Each process holds a connection to this test, which ends with it."""
     source = """

@@ -111,7 +111,7 @@ def test_a_server_that_cannot_write_ends_at_the_deadline_of_its_stop(tmp_path, m
     assert again.stop() == 0
 
 
-@pytest.mark.slow
+@slow
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="limits of other processes are set on Linux alone")
 def test_a_server_killed_on_a_full_disk_has_what_was_acknowledged(tmp_path):
     data = tmp_path / "data"
@@ -228,7 +228,7 @@ def test_doctor_finds_a_page_that_no_start_reads(folder):
     assert (found["status"], "damaged" in found["message"]) == ("problem", True)
 
 
-@pytest.mark.slow
+@slow
 def test_a_log_cut_in_the_middle_of_a_commit_costs_that_commit_alone(folder, killed):
     """As a power cut leaves it: whole commits before the cut stay, and the server goes on from there."""
     _, arn, started = killed
@@ -241,7 +241,7 @@ def test_a_log_cut_in_the_middle_of_a_commit_costs_that_commit_alone(folder, kil
     assert server.stop() == 0
 
 
-@pytest.mark.slow
+@slow
 def test_a_newer_file_is_refused(folder):
     file = sqlite3.connect(settled(folder))
     with file:
@@ -253,6 +253,7 @@ def test_a_newer_file_is_refused(folder):
     assert "a newer Statewright wrote it" in doctor(folder)["message"]
 
 
+@slow
 def test_a_folder_that_cannot_be_written_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     for place in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/statewright")):
@@ -269,7 +270,7 @@ def obey_permissions() -> None:
         ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)
 
 
-@pytest.mark.slow
+@slow
 @pytest.mark.skipif(sys.platform != "linux", reason="root gives up its rights in another way there")
 def test_a_read_only_folder_is_refused(folder):
     settled(folder)
