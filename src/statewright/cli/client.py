@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
 from statewright.cli.output import FAILED, NOT_FOUND, UNREACHABLE, USAGE, Stop
+from statewright.cli.server_names import did_you_mean
 
 if TYPE_CHECKING:
     from statewright.payload import Json
@@ -105,11 +107,35 @@ def endpoint_of(option: str | None) -> tuple[str, str]:
     return DEFAULT_ENDPOINT, "default"
 
 
+def command_words(words: str, endpoint: str | None) -> str:
+    """A command line for hints: `statewright WORDS`, with the endpoint if the user named one by `--endpoint`."""
+    if endpoint is None:
+        return f"statewright {words}"
+    if words.startswith("aws "):
+        # What stands behind `aws` is the AWS CLI's.
+        return f"STATEWRIGHT_ENDPOINT={endpoint} statewright {words}"
+    return f"statewright {words} --endpoint {endpoint}"
+
+
+def _serve_hint(endpoint: str) -> str:
+    """How a server at an address is started, if it is one of this machine."""
+    from urllib.parse import urlsplit
+
+    try:
+        address = urlsplit(endpoint)
+        host, port = address.hostname, address.port
+    except ValueError:
+        host, port = None, None
+    if host is None or port is None or host not in ("127.0.0.1", "localhost", "::1"):
+        return "check the address: it comes from --endpoint, STATEWRIGHT_ENDPOINT or AWS_ENDPOINT_URL"
+    return "start one: statewright serve" + ("" if endpoint == DEFAULT_ENDPOINT else f" --port {port}")
+
+
 class Unreachable(Stop):
     """Raised when no Statewright server answers at the endpoint."""
 
     def __init__(self, endpoint: str, reason: str = "connection failed") -> None:
-        super().__init__(UNREACHABLE, f"No Statewright server at {endpoint}: {reason}.", "start one: statewright serve")
+        super().__init__(UNREACHABLE, f"No Statewright server at {endpoint}: {reason}.", _serve_hint(endpoint))
 
 
 class Server:
@@ -122,11 +148,14 @@ class Server:
         identity: tuple[str, str, str] | None = None,
         service: str = "stepfunctions",
         headers: dict[str, str] | None = None,
+        answer_seconds: float | None = None,
     ) -> None:
         """`identity` is key, secret and region, looked up unless given; `service` is boto3's name of one.
 
-        `headers` go with every call.
+        `headers` go with every call. An answer may take `answer_seconds`; default: as long as any operation takes.
         """
+        self.named_endpoint = endpoint
+        self._answer_seconds = answer_seconds
         self._identity = identity
         self._service = service
         self._headers = headers or {}
@@ -144,7 +173,9 @@ class Server:
         from botocore.parsers import ResponseParserError
 
         if self._client is None:
-            self._client = _make_client(self._service, self.endpoint, self._identity or _identity(), self._headers)
+            self._client = _make_client(
+                self._service, self.endpoint, self._identity or _identity(), self._headers, self._answer_seconds
+            )
         try:
             answer: Answer = getattr(self._client, operation)(**members)
         except ClientError as refused:
@@ -153,7 +184,7 @@ class Server:
             if code.isdigit():
                 # botocore makes a code of the status when the body is none of an API's.
                 raise Unreachable(self.endpoint, f"another program answers there (HTTP {code})") from None
-            raise ApiProblem(code, said.get("Message", "")) from None
+            raise ApiProblem(code, said.get("Message", ""), self.named_endpoint, members) from None
         except (NoConnection, HTTPClientError) as problem:
             raise Unreachable(self.endpoint, _connection_words(problem)) from None
         except ResponseParserError:
@@ -188,8 +219,15 @@ class Server:
     def __enter__(self) -> Server:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _type: object, problem: object, _trace: object) -> None:
+        if isinstance(problem, ApiProblem) and problem.code == NOT_FOUND:
+            with suppress(Stop):
+                problem.hint = did_you_mean(self, self._service, problem.members) or problem.hint
         self.close()
+
+    def words(self, command: str) -> str:
+        """A command line for hints, to this server: `statewright COMMAND`."""
+        return command_words(command, self.named_endpoint)
 
     # ------------------------------------------------------------------ names
 
@@ -230,7 +268,7 @@ class Server:
                 f"{said} Logging is off for its state machine.",
                 "give it a loggingConfiguration: level ALL, and a log group as destination",
             )
-        return Stop(USAGE, said, f"statewright machine logs {machine_of(arn)} --execution {arn}")
+        return Stop(USAGE, said, self.words(f"machine logs {machine_of(arn)} --execution {arn}"))
 
     def execution_arn(self, target: str, machine: str | None = None) -> str:
         """The ARN of an execution: its ARN, `MACHINE:NAME`, or the NAME alone, looked for in `machine` or everywhere.
@@ -261,7 +299,7 @@ class Server:
         if found:
             names = ", ".join(":".join(arn.split(":")[6:]) for arn in found)
             raise Stop(USAGE, f"{len(found)} executions are called '{name}'.", f"name one: {names}")
-        raise Stop(NOT_FOUND, f"There is no execution '{name}'.", "to see them: statewright execution list")
+        raise Stop(NOT_FOUND, f"There is no execution '{name}'.", f"to see them: {self.words('execution list')}")
 
     def _machine_prefix(self) -> str | None:
         """Account and region are read from the ARN of any machine, because only the server knows them."""
@@ -273,41 +311,47 @@ class Server:
         return self._prefix
 
     def _no_machine(self, name: str) -> Stop:
-        from difflib import get_close_matches
+        from statewright.asl.findings import closest
 
         names = [one["name"] for one in self.machines()]
-        close = get_close_matches(name, names, 1)
-        if close:
-            hint = f"did you mean {close[0]}?"
+        close = closest(name, names)
+        if close is not None:
+            hint = f"did you mean {close}?"
         elif names:
-            hint = "to see them: statewright machine list"
+            hint = f"to see them: {self.words('machine list')}"
         else:
-            hint = "the server has none yet: statewright dev DIR loads the definitions of a folder"
+            hint = f"the server has none yet; to deploy a project: {self.words('deploy DIR')}"
         return Stop(NOT_FOUND, f"There is no state machine '{name}' on {self.endpoint}.", hint)
 
 
 class ApiProblem(Stop):
-    """An error of the API, in its own words. `api_code` and `api_message` are as they came."""
+    """An error of the API, in its own words. `api_code` and `api_message` are as they came, `members` the request's.
 
-    def __init__(self, api_code: str, message: str) -> None:
+    `endpoint` is the address that the user has named, for commands in hints.
+    """
+
+    def __init__(
+        self, api_code: str, message: str, endpoint: str | None = None, members: Mapping[str, object] | None = None
+    ) -> None:
         if any(part in api_code for part in _MISSING):
             code = NOT_FOUND
         elif any(part in api_code for part in _MISUSED):
             code = USAGE
         else:
             code = FAILED
-        hint = f"to see what there is: statewright {_LISTS[api_code]}" if api_code in _LISTS else None
+        listing = _LISTS.get(api_code)
         if api_code == "ResourceNotFoundException":
             listing = next((command for words, command in _LISTS_BY_WORDS.items() if message.startswith(words)), None)
-            hint = f"to see what there is: statewright {listing}" if listing else None
+        hint = f"to see what there is: {command_words(listing, endpoint)}" if listing else None
         if api_code == "StateMachineDoesNotExist" and (named := re.search(r":stateMachine:([^:']+):", message)):
-            hint = f"to see its versions and aliases: statewright machine versions {named[1]}"
+            hint = f"to see its versions and aliases: {command_words(f'machine versions {named[1]}', endpoint)}"
         if any(part in api_code for part in _UNSIGNED):
             code = FAILED
             hint = "the server asks for credentials: run this beside its statewright.toml, or set AWS_ACCESS_KEY_ID"
         super().__init__(code, f"{api_code}: {message}" if message else api_code, hint)
         self.api_code = api_code
         self.api_message = message
+        self.members = members or {}
 
 
 def short_name(arn: str) -> str:
@@ -332,7 +376,13 @@ def _connection_words(problem: Exception) -> str:
     return "connection failed" if "Could not connect" in words else words.rstrip(".")
 
 
-def _make_client(service: str, endpoint: str, identity: tuple[str, str, str], headers: dict[str, str]) -> Any:
+def _make_client(
+    service: str,
+    endpoint: str,
+    identity: tuple[str, str, str],
+    headers: dict[str, str],
+    answer_seconds: float | None,
+) -> Any:
     from botocore.config import Config
     from botocore.exceptions import BotoCoreError
     from botocore.session import Session
@@ -351,8 +401,8 @@ def _make_client(service: str, endpoint: str, identity: tuple[str, str, str], he
         inject_host_prefix=False,
         proxies={},
         retries={"total_max_attempts": 1},
-        connect_timeout=CONNECT_SECONDS,
-        read_timeout=READ_SECONDS,
+        connect_timeout=answer_seconds or CONNECT_SECONDS,
+        read_timeout=answer_seconds or READ_SECONDS,
         # The server's answer to what is wrong is better than botocore's.
         parameter_validation=False,
     )

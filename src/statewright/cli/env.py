@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import click
 
-from statewright.cli.client import DEFAULT_ENDPOINT, endpoint_of
+from statewright.cli.client import DEFAULT_ENDPOINT, command_words, endpoint_of
 from statewright.cli.output import FAILED, OK, Stop, stderr, stdout
 
 SHELLS = ("sh", "fish", "powershell", "dotenv", "json")
@@ -61,7 +61,7 @@ def env(endpoint: str | None, settings: str | None, shell: str) -> None:
     printer = stdout()
     printer.plain(written(named, shell) + "\n")
     if printer.is_terminal and shell == "sh":
-        stderr().line(('To set them in this shell: eval "$(statewright env)"', "idle"))
+        stderr().line((f'To set them in this shell: eval "$({command_words("env", endpoint)})"', "idle"))
 
 
 def written(named: Mapping[str, str], shell: str) -> str:

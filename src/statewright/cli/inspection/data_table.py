@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from statewright.cli.client import Answer, Server, server_options
+from statewright.cli.client import Answer, Server, command_words, server_options
 from statewright.cli.output import NOT_FOUND, USAGE, Span, Stop, count_words, stderr, stdout
 from statewright.cli.table import print_rows, status_span
 
@@ -51,7 +51,7 @@ def list_tables(form: str, endpoint: str | None) -> None:
     titles = ("NAME", "STATUS", "ITEMS", "BYTES", "KEY", "INDEXES")
     print_rows(
         form, "tables", found, titles, _table_cells,
-        if_none="There are no tables. To create one: statewright aws dynamodb create-table ...",
+        if_none=f"There are no tables. To create one: {command_words('aws dynamodb create-table ...', endpoint)}",
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from statewright.cli.client import Answer, Server, machine_of, server_options, short_name
+from statewright.cli.client import Answer, Server, command_words, machine_of, server_options, short_name
 from statewright.cli.costs import cost_of, cost_options, memory_of, wanted_table
 from statewright.cli.inspection.execution_fork import fork
 from statewright.cli.output import OK, USAGE, Span, Stop, stderr, stdout
@@ -76,7 +76,8 @@ def list_executions(
     titles = ("NAME", "MACHINE", "STATUS", "STARTED (UTC)", "DURATION")
     print_rows(form, "executions", found[:limit], titles, lambda one: _cells(one, now_ms))
     if not found and form == "table":
-        stderr().line(("There are no executions. To start one: statewright run MACHINE -i '{}'", "idle"))
+        start = command_words("run MACHINE -i '{}'", endpoint)
+        stderr().line((f"There are no executions. To start one: {start}", "idle"))
 
 
 def _cells(one: Answer, now_ms: int) -> list[Span]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import click
 
-from statewright.cli.client import OWN_SERVICE, Server, server_options, short_name
+from statewright.cli.client import OWN_SERVICE, ApiProblem, Server, server_options, short_name
 from statewright.cli.output import OK, USAGE, Stop, count_words, stderr
 from statewright.cli.table import print_answer
+
+MOST_STATES: Final = 12
 
 
 @click.command(short_help="Start a new execution at a state that an earlier one reached.")
@@ -53,13 +55,37 @@ def fork(
         if form == "table":
             _say_what_repeats(server, arn, state, visit)
         with Server(endpoint, service=OWN_SERVICE) as own:
-            answer = own.call("fork_execution", **wish)
+            try:
+                answer = own.call("fork_execution", **wish)
+            except ApiProblem as problem:
+                problem.hint = _states_hint(server, wish) or problem.hint
+                raise
         if follows:
             return follow_to_the_end(server, answer["executionArn"], form)
     print_answer(
         form, answer, ("✓ ", "ok"), f"{short_name(answer['executionArn'])} starts at {state}, as {short_name(arn)} did"
     )
     return OK
+
+
+def _states_hint(server: Server, wish: dict[str, Any]) -> str | None:
+    """A state of the machine that was probably meant, if the one that was asked for is none of it."""
+    from statewright.asl.findings import did_you_mean
+    from statewright.payload import parse_json
+
+    try:
+        other = wish.get("stateMachineArn")
+        shown = (
+            server.call("describe_state_machine", stateMachineArn=other)
+            if other is not None
+            else server.call("describe_state_machine_for_execution", executionArn=wish["executionArn"])
+        )
+    except ApiProblem:
+        return None
+    states = list(parse_json(shown["definition"])["States"])
+    if wish["stateName"] in states:
+        return None
+    return did_you_mean(wish["stateName"], states) or f"its states are {', '.join(states[:MOST_STATES])}"
 
 
 def _variables_text(given: tuple[str, ...]) -> str:

@@ -90,7 +90,7 @@ class Following:
                     nap_ms = min(nap_ms * 2, LONGEST_NAP_MS) if known == len(self.history) else FIRST_NAP_MS
         except KeyboardInterrupt:
             name = f"{machine_of(self.arn)}:{self.description['name']}"
-            hint = f"to stop it: statewright execution stop {name}"
+            hint = f"to stop it: {self.server.words(f'execution stop {name}')}"
             given_up = GivenUp("INTERRUPTED", "The execution continues on the server.", hint=hint)
         finally:
             if self.tree is not None:
@@ -258,9 +258,10 @@ def print_execution(following: Following) -> None:
     state = following.state
     outcome = following.outcome()
     length = length_words(shown["startDate"], shown.get("stopDate"), now_ms)
+    short = short_name(shown["executionArn"])
     words = (length, count_words(outcome.transitions, "transition"), count_words(len(outcome.history), "event"))
     facts: list[tuple[str, Span | None]] = [
-        ("execution", (short_name(shown["executionArn"]), "strong")),
+        ("execution", (short, "strong")),
         ("arn", shown["executionArn"]),
         ("version", _last(shown.get("stateMachineVersionArn"))),
         ("alias", _last(shown.get("stateMachineAliasArn"))),
@@ -273,10 +274,7 @@ def print_execution(following: Following) -> None:
         ("output", json_text(state.output.value, compact=True) if state.output is not None else None),
         ("error", shown.get("error")),
         ("cause", shown.get("cause")),
-        (
-            "redrive",
-            f"statewright execution redrive {short_name(shown['executionArn'])}" if _redrivable(shown) else None,
-        ),
+        ("redrive", following.server.words(f"execution redrive {short}") if _redrivable(shown) else None),
     ]
     print_facts(printer, facts)
     printer.line()

@@ -10,7 +10,7 @@ from typing import Final
 
 import click
 
-from statewright.cli.client import Answer, Server, endpoint_option, server_options
+from statewright.cli.client import Answer, Server, command_words, endpoint_option, server_options
 from statewright.cli.inspection.log_events import Group, asked_of, log_options, print_events, print_log
 from statewright.cli.output import FAILED, NOT_FOUND, OK, USAGE, Line, Span, Stop, stderr, stdout
 from statewright.cli.table import print_facts, print_rows
@@ -48,7 +48,7 @@ def list_functions(form: str, endpoint: str | None) -> None:
     titles = ("NAME", "RUNTIME", "HANDLER", "MEMORY", "TIMEOUT", "CODE")
     print_rows(
         form, "functions", found, titles, _cells,
-        if_none="There are no functions. To create one, use any AWS SDK, or: statewright aws lambda",
+        if_none=f"There are no functions. To create one, use any AWS SDK, or: {command_words('aws lambda', endpoint)}",
     )  # fmt: skip
 
 

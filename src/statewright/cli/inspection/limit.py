@@ -145,4 +145,5 @@ def _permit_of(server: Server, name: str, key: str, execution: str) -> str:
         arn = one["executionArn"]
         if execution in (arn, short_name(arn), arn.rpartition(":")[2]):
             return str(one["permit"])
-    raise Stop(NOT_FOUND, f"The execution '{execution}' holds no permit of '{name}'.", f"statewright limit show {name}")
+    hint = f"to see who does: {server.words(f'limit show {name}')}"
+    raise Stop(NOT_FOUND, f"The execution '{execution}' holds no permit of '{name}'.", hint)

@@ -7,7 +7,6 @@ function that turns an event into lines.
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -154,6 +153,8 @@ class Group:
 
     def coming(self) -> Iterator[Answer]:
         """Events as they come. Never ends."""
+        import asyncio
+
         began_ms = self.clock.now_ms()
         away_ms = 0
         with asyncio.Runner() as runner:

@@ -235,7 +235,7 @@ def _side(server: Server, target: str, side: str) -> tuple[str, Any]:
     except ApiProblem as problem:
         if side.endswith((".json", ".yaml", ".yml")):
             raise Stop(NOT_FOUND, f"There is no file '{side}'.") from None
-        problem.hint = f"to see the versions: statewright machine versions {machine_of(machine_arn)}"
+        problem.hint = f"to see the versions: {server.words(f'machine versions {machine_of(machine_arn)}')}"
         raise
     return f"{machine_of(machine_arn)}:{side}", _definition_of(shown)
 

@@ -141,11 +141,12 @@ def _print_list(found: list[Answer], form: str) -> None:
 
 
 def _no_metric(server: Server, name: str) -> Stop:
-    from difflib import get_close_matches
+    from statewright.asl.findings import closest
 
     known = sorted({one["MetricName"] for one in _found(server, None, (), [])})
-    close = get_close_matches(name, known, 1)
-    hint = f"did you mean {close[0]}?" if close and close[0] != name else "to see them: statewright metrics"
+    close = closest(name, known)
+    is_near = close is not None and close != name
+    hint = f"did you mean {close}?" if is_near else f"to see them: {server.words('metrics')}"
     return Stop(NOT_FOUND, f"There is no metric '{name}' with these dimensions.", hint)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from statewright.cli.client import LARGEST_PAGE, Answer, Server, server_options
+from statewright.cli.client import LARGEST_PAGE, Answer, Server, command_words, server_options
 from statewright.cli.inspection.messages import attributes_of, text_of
 from statewright.cli.output import Span, count_words, stderr, stdout
 from statewright.cli.table import local_time, print_answer, print_rows, status_span
@@ -59,10 +59,8 @@ def list_queues(prefix: str, form: str, endpoint: str | None) -> None:
             shown = server.call("get_queue_attributes", QueueUrl=url, AttributeNames=["All"])["Attributes"]
             found.append({"name": _name_of(url), "queueUrl": url, "attributes": shown})
     titles = ("NAME", "VISIBLE", "IN FLIGHT", "DELAYED", "DEAD LETTERS TO")
-    print_rows(
-        form, "queues", found, titles, _cells,
-        if_none="There are no queues. To create one: statewright aws sqs create-queue --queue-name NAME",
-    )  # fmt: skip
+    create = command_words("aws sqs create-queue --queue-name NAME", endpoint)
+    print_rows(form, "queues", found, titles, _cells, if_none=f"There are no queues. To create one: {create}")
 
 
 def _cells(one: Answer) -> list[Span]:

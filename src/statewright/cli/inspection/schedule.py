@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import click
 
-from statewright.cli.client import Answer, Server, server_options
+from statewright.cli.client import Answer, Server, command_words, server_options
 from statewright.cli.output import OK, USAGE, Span, Stop, stderr, stdout
 from statewright.cli.table import print_answer, print_rows
 
@@ -57,7 +57,7 @@ def list_schedules(group: str | None, form: str, endpoint: str | None) -> None:
     titles = ("NAME", "EXPRESSION", "ZONE", "STATE", "NEXT", "TARGET")
     print_rows(
         form, "schedules", found, titles, _cells,
-        if_none="There are no schedules. To create one: statewright aws scheduler create-schedule",
+        if_none=f"There are no schedules. To create one: {command_words('aws scheduler create-schedule', endpoint)}",
     )  # fmt: skip
 
 

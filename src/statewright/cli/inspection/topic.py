@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import click
 
-from statewright.cli.client import Answer, Server, server_options
+from statewright.cli.client import Answer, Server, command_words, server_options
 from statewright.cli.inspection.messages import attributes_of, text_of
 from statewright.cli.output import NOT_FOUND, Span, Stop
 from statewright.cli.table import print_answer, print_rows
@@ -44,7 +44,7 @@ def list_topics(form: str, endpoint: str | None) -> None:
             found.append({"name": _name_of(one["TopicArn"]), "topicArn": one["TopicArn"], "attributes": shown})
     print_rows(
         form, "topics", found, ("NAME", "CONFIRMED", "PENDING", "KIND"), _topic_cells,
-        if_none="There are no topics. To create one: statewright aws sns create-topic --name NAME",
+        if_none=f"There are no topics. To create one: {command_words('aws sns create-topic --name NAME', endpoint)}",
     )  # fmt: skip
 
 
@@ -121,7 +121,10 @@ def _name_of(arn: str) -> str:
 def _arn_of(server: Server, target: str) -> str:
     if target.startswith("arn:"):
         return target
-    for one in server.pages("list_topics", "Topics"):
-        if _name_of(one["TopicArn"]) == target:
-            return str(one["TopicArn"])
-    raise Stop(NOT_FOUND, f"There is no topic {target}.", "see: statewright topic list")
+    from statewright.asl.findings import did_you_mean
+
+    arns = {_name_of(one["TopicArn"]): str(one["TopicArn"]) for one in server.pages("list_topics", "Topics")}
+    if target in arns:
+        return arns[target]
+    hint = did_you_mean(target, arns) or f"to see what there is: {server.words('topic list')}"
+    raise Stop(NOT_FOUND, f"There is no topic {target}.", hint)
