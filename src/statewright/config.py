@@ -100,10 +100,14 @@ class HttpSettings:
 
 @dataclass(frozen=True, slots=True)
 class FunctionSettings:
-    """How handlers run. `isolation` is one of `ISOLATIONS`; `visible` are folders that handlers in namespaces see."""
+    """How handlers run. `isolation` is one of `ISOLATIONS`; `visible` are folders that handlers in namespaces see.
+
+    `node_modules` is the folder of the SDK for JavaScript; empty for the one in the data folder (`functions/node_sdk`).
+    """
 
     isolation: str = "auto"
     visible: tuple[str, ...] = ()
+    node_modules: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -410,7 +414,8 @@ def _http(reader: _Reader, config: Config, value: object) -> Config:
 def _functions(reader: _Reader, config: Config, value: object) -> Config:
     """The settings of all functions, which are no tables, beside the tables of single ones."""
     table = reader.table(("functions",), value)
-    rest = {key: item for key, item in table.items() if isinstance(item, dict) or key not in ("isolation", "visible")}
+    common = tuple(item.name for item in fields(FunctionSettings))
+    rest = {key: item for key, item in table.items() if isinstance(item, dict) or key not in common}
     own = {key: item for key, item in table.items() if key not in rest}
     level = reader.text(("functions", "isolation"), own.get("isolation", "auto"))
     if level not in ISOLATIONS:
@@ -419,7 +424,10 @@ def _functions(reader: _Reader, config: Config, value: object) -> Config:
     for path in visible:
         if not Path(path).is_absolute():
             reader.refuse(("functions", "visible"), f"must be absolute paths, not {path!r}")
-    config = replace(config, functions=FunctionSettings(level, tuple(visible)))
+    node_modules = reader.text(("functions", "node_modules"), own.get("node_modules", ""))
+    if node_modules and not Path(node_modules).is_absolute():
+        reader.refuse(("functions", "node_modules"), f"must be an absolute path, not {node_modules!r}")
+    config = replace(config, functions=FunctionSettings(level, tuple(visible), node_modules))
     return _tables("functions")(reader, config, rest)
 
 

@@ -32,6 +32,7 @@ PARTS: Final = (
     "jobs",
     "logs",
     "metrics",
+    "node-sdk",
     "volatile.sock",
     ".backup",
     "restored",

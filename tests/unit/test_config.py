@@ -153,13 +153,17 @@ def test_exceptions_over_http_that_are_none(line, said):
 
 def test_the_isolation_of_functions_stands_beside_their_tables():
     found = parse_config(
-        '[functions]\nisolation = "hardened"\nvisible = ["/srv/models"]\n[functions.price]\ntimeout = 5\n'
+        '[functions]\nisolation = "hardened"\nvisible = ["/srv/models"]\nnode_modules = "/srv/sdk"\n'
+        "[functions.price]\ntimeout = 5\n"
     )
-    assert found.functions == FunctionSettings("hardened", ("/srv/models",))
+    assert found.functions == FunctionSettings("hardened", ("/srv/models",), "/srv/sdk")
     assert set(found.tables["functions"]) == {"price"}
 
 
-@pytest.mark.parametrize("text", ['isolation = "total"', "isolation = 1", 'visible = "/a"', 'visible = ["a"]', "x = 1"])
+@pytest.mark.parametrize(
+    "text",
+    ['isolation = "total"', "isolation = 1", 'visible = "/a"', 'visible = ["a"]', "x = 1", 'node_modules = "here"'],
+)
 def test_wrong_settings_of_functions_are_refused(text):
     with pytest.raises(ConfigError, match="functions"):
         parse_config(f"[functions]\n{text}")

@@ -55,6 +55,7 @@ from statewright.cli.serving.dev import dev
 from statewright.cli.serving.doctor import doctor
 from statewright.cli.serving.restore import restore
 from statewright.cli.serving.serve import serve
+from statewright.cli.serving.setup import setup
 
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 DEFINITION_NAMES = (".json", ".yaml", ".yml", ".asl")
@@ -102,7 +103,7 @@ def commands(context: click.Context) -> None:
 
 for _command in (
     run, validate, graph, test, simulate, export, init, dev, deploy, serve, execution, machine, map_run, queue, object_,
-    table, function, schedule, topic, metrics, limit, env, aws, backup, restore, doctor, completion,
+    table, function, schedule, topic, metrics, limit, env, aws, backup, restore, doctor, setup, completion,
 ):  # fmt: skip
     commands.add_command(_command)
 

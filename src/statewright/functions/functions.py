@@ -24,6 +24,7 @@ from statewright.functions.invoke_settings import EventSettings, Policies
 from statewright.functions.layers import Layers
 from statewright.functions.logs import Logs
 from statewright.functions.names import parse_name
+from statewright.functions.node_sdk import node_sdk
 from statewright.functions.outcomes import Invoked
 from statewright.functions.packages import Packages
 from statewright.functions.versions import Aliases, Versions
@@ -60,6 +61,7 @@ class Functions:
         recorder: Recorder | None = None,
         issue: Issue = dummies,
     ) -> None:
+        sdk = node_sdk(config, data)
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         if data is None:
             self._temporary = tempfile.TemporaryDirectory(prefix="statewright-functions-")
@@ -76,7 +78,7 @@ class Functions:
         self.aliases = Aliases(self.definitions)
         self.event_settings = EventSettings(self.definitions)
         self.policies = Policies(self.definitions)
-        self.invoker = Invoker(clock, config, self.definitions, concurrency, self.logs, endpoint, issue)
+        self.invoker = Invoker(clock, config, self.definitions, concurrency, self.logs, endpoint, issue, sdk)
         self._entropy = entropy
         self._deliver_elsewhere = deliver
         self.events = AsyncQueue(store.catalogue, clock, self.invoker, self.event_settings, self._deliver)

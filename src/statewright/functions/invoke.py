@@ -13,7 +13,7 @@ import binascii
 import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -31,6 +31,7 @@ from statewright.functions.definitions import Definitions
 from statewright.functions.logs import Logs
 from statewright.functions.meter import FunctionMeter
 from statewright.functions.names import LATEST
+from statewright.functions.node_sdk import NodeSdk
 from statewright.functions.outcomes import Invoked, answer_of, last_lines
 from statewright.functions.records import Configuration
 from statewright.functions.workers import plans
@@ -96,6 +97,7 @@ class Invoker:
         logs: Logs,
         endpoint: Callable[[], str],
         issue: Issue,
+        sdk: NodeSdk,
     ) -> None:
         self.clock = clock
         self.config = config
@@ -103,6 +105,7 @@ class Invoker:
         self.logs = logs
         self.endpoint = endpoint
         self.issue = issue
+        self.sdk = sdk
         self.concurrency = concurrency
         self.pools = Pools(clock)
         self.runtimes = plans.Runtimes()
@@ -260,12 +263,14 @@ class Invoker:
         if isinstance(self.clock, VirtualClock):
             preload = ("worker_time", *preload)
         variables = plans.environment(self.config, target.name, target.version, settings, folders, self.endpoint())
+        variables |= plans.node_sdk_variable(self.sdk, runtime, settings, folders)
         program = runtime.program if runtime.kind == "python" else plans.own_python()
-
         confinement = self._confinement(isolation.level)
 
         def fork_server() -> ForkServer:
-            return self._fork_servers.get(program, preload, confinement)
+            # The SDK may be fetched while the server runs: workers that are started later see it.
+            seen = self.sdk.binding() if isolation.level == NAMESPACES and runtime.kind == "node" else None
+            return self._fork_servers.get(program, preload, replace(confinement, sdk=seen))
 
         day = datetime.fromtimestamp(self.clock.now_ms() / 1000, UTC).strftime("%Y/%m/%d")
         plan = WorkerPlan(

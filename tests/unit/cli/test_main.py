@@ -27,7 +27,7 @@ def test_help_lists_the_commands_of_this_version(statewright: Run, arguments: tu
     assert names == [
         "run", "validate", "graph", "test", "simulate", "export", "init", "dev", "deploy", "serve", "execution",
         "machine", "map-run", "queue", "object", "table", "function", "schedule", "topic", "metrics", "limit", "env",
-        "aws", "backup", "restore", "doctor", "completion",
+        "aws", "backup", "restore", "doctor", "setup", "completion",
     ]  # fmt: skip
 
 

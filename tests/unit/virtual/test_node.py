@@ -34,13 +34,18 @@ exports.handler = async (event, context) => {
 """
 
 
-def function(system: VirtualSystem, name: str, body: str, timeout: int = 900) -> None:
+def zipped(files: dict[str, str]) -> bytes:
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
-        archive.writestr("index.js", HEAD + body + "\n};\n")
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return made.getvalue()
+
+
+def function(system: VirtualSystem, name: str, body: str, timeout: int = 900) -> None:
     system.client("lambda").create_function(
         FunctionName=name, Runtime="nodejs20.x", Role=ROLE, Handler="index.handler", Timeout=timeout, MemorySize=512,
-        Code={"ZipFile": made.getvalue()},
+        Code={"ZipFile": zipped({"index.js": HEAD + body + "\n};\n"})},
     )  # fmt: skip
 
 
@@ -132,3 +137,19 @@ def test_who_is_faster_makes_no_difference():
             return [message["Body"] for message in found]
 
     assert written() == written()
+
+
+def test_an_es_module_that_imports_from_a_layer_sleeps_in_virtual_time(system):
+    """Hooks for imports run in a thread of their own, which must not keep time from passing."""
+    client, files = system.client("lambda"), {"nodejs/node_modules/left/index.js": "exports.nap = 600e3"}
+    layer = client.publish_layer_version(LayerName="shared", Content={"ZipFile": zipped(files)})["LayerVersionArn"]
+    text = (
+        "import { setTimeout as nap } from 'node:timers/promises'; import left from 'left';"
+        "export const handler = async () => { await nap(left.nap); return 'rested' }"
+    )
+    client.create_function(
+        FunctionName="module", Runtime="nodejs20.x", Role=ROLE, Handler="index.handler", Timeout=900,
+        Code={"ZipFile": zipped({"index.mjs": text})}, Layers=[layer],
+    )  # fmt: skip
+    before = system.now_ms
+    assert (invoked(system, "module"), (system.now_ms - before) // 1000) == ("rested", 600)

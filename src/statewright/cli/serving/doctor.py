@@ -101,6 +101,7 @@ def examine(data: Path, settings: str | None, endpoint: str | None) -> Iterator[
         yield check_settings(config, settings)
         yield check_credentials(config, Path(settings or SETTINGS_FILE))
         yield check_isolation(config)
+        yield check_node_sdk(config, data)
         yield check_policies()
     yield check_environment()
     yield check_operations()
@@ -388,6 +389,30 @@ def check_isolation(config: Config) -> Check:
         hint = "run the server as a user of its own: handlers that break out of their isolation are root here"
         return Check("isolation", "note", words, hint, facts)
     return Check("isolation", "note" if found.reason else "ok", words, facts=facts)
+
+
+def check_node_sdk(config: Config, data: Path) -> Check:
+    """Look for Node.js and the SDK for JavaScript, which the cloud's Node.js runtimes bring."""
+    import shutil
+
+    from statewright.functions.node_sdk import VERSIONS, node_sdk
+
+    sdk, node = node_sdk(config, data), shutil.which("node")
+    found = sdk.versions()
+    facts = {"node": node, "folder": str(sdk.folder), "versions": found}
+    if node is None:
+        return Check("node", "note", "no node on the PATH: functions for Node.js cannot run", facts=facts)
+    shown = ", ".join(f"version {version[1:]} ({number})" for version, number in found.items())
+    if sdk.is_plain:
+        words = f"functions for Node.js find {shown or 'no SDK'} in {sdk.folder}"
+        return Check("node", "ok" if found else "note", words, facts=facts)
+    missing = [version for version in VERSIONS if version not in found]
+    if not missing:
+        return Check("node", "ok", f"the SDK for functions of Node.js: {shown}", facts=facts)
+    words = "the SDK for JavaScript, which the cloud's runtimes bring, is not there"
+    if found:
+        words = f"of the SDK for JavaScript, which the cloud's runtimes bring, there is only {shown}"
+    return Check("node", "note", words, "fetch it: statewright setup node-sdk", facts)
 
 
 def check_policies() -> Check:

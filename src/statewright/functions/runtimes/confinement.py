@@ -73,7 +73,8 @@ SHADED = ("/tmp", "/opt", "/var/task", "/dev/shm")
 MASKED_FILE = "statewright.toml"
 
 Settings = dict[str, Any]
-"""Settings of a fork server: `level`, the folder of the `code`, folders that stay `visible`, paths to `hide`."""
+"""Settings of a fork server: `level`, the folder of the `code`, folders that stay `visible`, paths to `hide`, and the
+`sdk` for JavaScript as a pair of its folder and the path at which workers see it, or None."""
 Place = dict[str, Any]
 """Mounts of a worker: `code` and `layers` by their names in the code folder, `tmp_mib`."""
 
@@ -220,6 +221,9 @@ def enter(settings: Settings) -> None:
     _mount("tmpfs", "/new/.base", "tmpfs", NOSUID | NODEV, "mode=755,size=1m")
     _build_root("/old", "/new", visible)
     _bind(f"/old{settings['code']}", "/new/.base/code")
+    if settings["sdk"]:
+        folder, place = settings["sdk"]
+        _bind(f"/old{_resolved('/old', folder)}", f"/new{place}")
     _hide("/new", [path for path in visible if path not in PROGRAMS], settings["hide"])
     os.makedirs("/new/.base/old")
     _call("syscall", pivot_root, b"/new", b"/new/.base/old")
@@ -409,7 +413,7 @@ def main() -> int:
 
 def _try_namespaces() -> None:
     here = os.path.dirname(os.path.abspath(__file__))
-    enter({"code": os.path.dirname(here), "visible": [], "hide": []})
+    enter({"code": os.path.dirname(here), "visible": [], "hide": [], "sdk": None})
     hide_memory()
     out, report = os.pipe()
     words, said = os.pipe()

@@ -81,6 +81,9 @@ function finish(header, value) {
   send({ ...header, id: invocation.id, peak_kib: process.resourceUsage().maxRSS }, body);
 }
 
+// Where packages are found: `node_packages.cjs` has been loaded before.
+const packages = globalThis[Symbol.for("statewright.packages")];
+
 class CannotLoad extends Error {
   constructor(kind, message, trace) {
     super(message);
@@ -101,14 +104,17 @@ async function load(text) {
     if (found === undefined) {
       throw new CannotLoad("Runtime.ImportModuleError", `Error: Cannot find module '${path.basename(file)}'\nRequire stack:\n- ${root}`, []);
     }
+    // Hooks for imports do not reach ES modules that are loaded by `require`.
+    const imports = packages.serveImports(found);
     try {
-      loaded = found.endsWith(".mjs") ? await import(pathToFileURL(found)) : createRequire(pathToFileURL(found))(found);
+      loaded = imports || found.endsWith(".mjs") ? await import(pathToFileURL(found)) : createRequire(pathToFileURL(found))(found);
     } catch (problem) {
       if (problem.code !== "ERR_REQUIRE_ESM") throw problem;
       loaded = await import(pathToFileURL(found));
     }
   } catch (problem) {
     if (problem instanceof CannotLoad) throw problem;
+    packages.explain(problem);
     const trace = (problem.stack || "").split("\n");
     if (problem instanceof SyntaxError) throw new CannotLoad("Runtime.UserCodeSyntaxError", String(problem), trace);
     if (problem.code === "MODULE_NOT_FOUND" || problem.code === "ERR_MODULE_NOT_FOUND") {

@@ -41,13 +41,14 @@ class Confinement:
     """Isolation of the workers of a fork server: the level, and for `namespaces` what they see and do not see.
 
     `code` is the folder of all packages. `visible` are folders beside those of programs and of the interpreter; `hide`
-    are covered wherever they lie.
+    are covered wherever they lie. `sdk` is the folder of the SDK for JavaScript, and the path at which workers see it.
     """
 
     level: str
     code: str
     visible: tuple[str, ...] = ()
     hide: tuple[str, ...] = ()
+    sdk: tuple[str, str] | None = None
 
 
 class ForkServer:

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Final
 
 from statewright.config import Config
+from statewright.functions import node_sdk
+from statewright.functions.node_sdk import NodeSdk
 from statewright.functions.records import Configuration
 from statewright.functions.workers.fork_servers import RUNTIMES
 from statewright.payload import JsonObject
@@ -52,9 +54,11 @@ class Folders:
     root: str
     layers: tuple[str, ...]
     runtime: str = str(RUNTIMES)
+    sdk: str | None = None
+    """Path of the SDK for JavaScript as workers see it; `None` for its own path."""
 
 
-IN_NAMESPACES: Final = Folders("/var/task", ("/opt",), "/var/runtime")
+IN_NAMESPACES: Final = Folders("/var/task", ("/opt",), "/var/runtime", node_sdk.IN_NAMESPACES)
 
 
 class Runtimes:
@@ -120,8 +124,7 @@ def environment(
 ) -> dict[str, str]:
     """The environment of a worker except for its log stream and its credentials."""
     python = [f"{layer}/python" for layer in folders.layers]
-    # The service's runtimes include an SDK; this machine's is among its packages.
-    node = [*(f"{layer}/nodejs/node_modules" for layer in folders.layers), os.environ.get("NODE_PATH", "")]
+    node = [*_node_layers(settings.runtime or "", folders.layers), os.environ.get("NODE_PATH", "")]
     variables = {
         "LANG": "en_US.UTF-8",
         "PATH": ":".join([*(f"{layer}/bin" for layer in folders.layers), os.environ.get("PATH", os.defpath)]),
@@ -146,6 +149,20 @@ def environment(
     return {name: value for name, value in variables.items() if value or name == "_HANDLER"}
 
 
+def _node_layers(runtime: str, layers: tuple[str, ...]) -> list[str]:
+    """Folders of packages in layers. Source: developer guide, "Packaging your layer content"."""
+    number = runtime.removeprefix("nodejs").removesuffix(".x")
+    names = [f"nodejs/node{number}/node_modules"] if number.isdigit() else []
+    return [f"{layer}/{name}" for layer in layers for name in (*names, "nodejs/node_modules")]
+
+
+def node_sdk_variable(sdk: NodeSdk, runtime: Runtime, settings: Configuration, folders: Folders) -> dict[str, str]:
+    """The variable that names the SDK for JavaScript, for workers of Node.js."""
+    if runtime.kind != "node":
+        return {}
+    return {node_sdk.VARIABLE: sdk.home(settings.runtime, folders.sdk)}
+
+
 def spawn_message_of(
     runtime: Runtime, settings: Configuration, folders: Folders, variables: Mapping[str, str], layers: str
 ) -> JsonObject:
@@ -154,7 +171,8 @@ def spawn_message_of(
     argv: list[str] | None = None
     if runtime.kind == "node":
         argv = [
-            runtime.program, "--require", str(RUNTIMES / "node_endpoint.cjs"), str(RUNTIMES / "node_worker.mjs"),
+            runtime.program, "--require", str(RUNTIMES / "node_packages.cjs"), "--require",
+            str(RUNTIMES / "node_endpoint.cjs"), str(RUNTIMES / "node_worker.mjs"),
         ]  # fmt: skip
     paths = [folders.root, *(path for path in variables.get("PYTHONPATH", "").split(":") if path)]
     return {
