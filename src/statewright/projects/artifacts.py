@@ -13,6 +13,7 @@ from typing import Final
 from statewright.payload import Json
 from statewright.projects.cloudformation import Stack
 from statewright.projects.evaluation import waits
+from statewright.projects.foreign_layers import is_foreign, what_to_do
 from statewright.projects.resources import Resource
 from statewright.projects.sources import Steps, meant
 
@@ -36,9 +37,10 @@ def attach(stack: Stack, locate: Locate | None = None) -> None:
         if name is not None and resource.code is None and resource.definition is None:
             found = _attached(stack, resource, name, locate)
             stack.resources[resource.id] = _whole(stack, found) if found.type == MACHINE else found
-    for resource in stack.resources.values():
+    for resource in list(stack.resources.values()):
         if resource.type == FUNCTION:
             _check_function(stack, resource)
+            stack.resources[resource.id] = _without_foreign_layers(stack, resource)
 
 
 def local_path(stack: Stack, id_: str, value: Json, locate: Locate | None) -> Path | None:
@@ -150,6 +152,21 @@ def _check_function(stack: Stack, function: Resource) -> None:
     if isinstance(handler, str) and isinstance(runtime, str):
         _check_handler(stack, function, folder, handler, runtime)
     _check_dependencies(stack, function, folder)
+
+
+def _without_foreign_layers(stack: Stack, function: Resource) -> Resource:
+    """The function without layers of other accounts, each with a warning that says what it would have brought."""
+    layers = function.properties.get("Layers") if isinstance(function.properties, dict) else None
+    if not isinstance(layers, list):
+        return function
+    foreign = [one for one in layers if is_foreign(one, stack.identity.account)]
+    if not foreign:
+        return function
+    place = stack.place((*stack.steps(function.id), "Properties", "Layers"))
+    for one in foreign:
+        words = what_to_do(one, str(function.properties.get("Runtime", "")))
+        stack.sources.warning(place, f"{function.id}: {words}")
+    return replace(function, properties={**function.properties, "Layers": [x for x in layers if x not in foreign]})
 
 
 def _check_handler(stack: Stack, function: Resource, folder: Path, handler: str, runtime: str) -> None:

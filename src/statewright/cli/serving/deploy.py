@@ -96,6 +96,7 @@ def deploy(
                 "resources": [lines.as_json(one) for one in report.results],
                 "findings": [lines.finding_json(one) for one in project.findings],
                 "outputs": report.outputs,
+                "needed": [{"id": one.id, "type": one.type, "by": list(one.by)} for one in report.needs],
             }
         )
     else:
@@ -210,4 +211,6 @@ def _conclude(printer: Printer, project: Project, report: Report, *, has_failed:
     counts += [f"{report.count(word)} {_SHOWN_AS.get(word, word)}" for word in _WORDS if report.count(word)]
     for name, value in report.outputs.items():
         printer.line((name, "strong"), f" = {value}")
+    for need in report.needs:
+        printer.folded([("WARNING", "wait"), f" {need}"], " " * 4)
     printer.line(("✗ " if has_failed else "✓ ", "fail" if has_failed else "ok"), " · ".join(counts) or "nothing to do")

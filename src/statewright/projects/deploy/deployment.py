@@ -26,12 +26,13 @@ from statewright.projects.deploy.kinds import (
     Wanted,
     text_of,
 )
+from statewright.projects.deploy.needs import Need, needs_of
 from statewright.projects.deploy.record import OtherProjects, Record
 from statewright.projects.deploy.registry import IGNORED, kind_of
 from statewright.projects.evaluation import Unresolved
 from statewright.projects.functions import CodeError
 from statewright.projects.intrinsics import resolve
-from statewright.projects.resources import Place, Project, Resource
+from statewright.projects.resources import Place, Project, ProjectKind, Resource
 
 _REVISIONS: Final = frozenset(
     {
@@ -40,6 +41,15 @@ _REVISIONS: Final = frozenset(
     }
 )  # fmt: skip
 """Types of which a change makes another one beside the old one, which stays for those who use it."""
+
+
+_SHORTER: Final[dict[ProjectKind, str]] = {
+    "sam": 'set a shorter one in statewright.toml: [project] name = "shop"',
+    "folder": 'set a shorter one in statewright.toml: [project] name = "shop"',
+    "cdk": "give the stack a shorter stackName in the application, and run cdk synth",
+    "serverless": "give the service a shorter name, or provider.stackName",
+}
+"""Where the name of a stack comes from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +80,7 @@ class Report:
 
     results: list[Result] = field(default_factory=list)
     outputs: dict[str, Json] = field(default_factory=dict)
+    needs: list[Need] = field(default_factory=list)
 
     @property
     def has_failed(self) -> bool:
@@ -128,6 +139,7 @@ class Deployment:
             self.others.give_up([arn for one in report.results if (arn := _arn_of(one.known)) is not None])
         if looks_back:
             self._gone(site, project, report, prune)
+        report.needs = needs_of(project, [one.id for one in report.results if one.outcome == "noted"])
         for name, value in project.outputs.items():
             try:
                 report.outputs[name] = resolve(value, _Look(self._refs, self._failed, self._noted), self._dynamic)
@@ -196,6 +208,12 @@ class Deployment:
             raise CannotApply("its properties must be an object")
         given = properties.get(kind.name) if kind.name else None
         name = text_of(given) if given else generated_name(project, resource, kind.longest)
+        stack = resource.stack or project.name
+        if len(name) > kind.longest and stack in name and len(name) - len(stack) < kind.longest:
+            raise CannotApply(
+                f"the name {name} has {len(name)} characters, at most {kind.longest} are allowed, and {stack} in it is "
+                f"the name of the stack: {_SHORTER[project.kind]}"
+            )
         return Wanted(resource, properties, name, self._arn(kind, name), before)
 
     def _arn(self, kind: Kind, name: str) -> str:

@@ -23,7 +23,6 @@ _NAMES: Final = {
     "AWS::ApiGateway::Stage": "StageName",
     "AWS::ApiGatewayV2::Stage": "StageName",
     "AWS::Cognito::UserPool": "UserPoolName",
-    "AWS::DynamoDB::GlobalTable": "TableName",
     "AWS::ECR::Repository": "RepositoryName",
     "AWS::Kinesis::Stream": "Name",
     "AWS::KinesisFirehose::DeliveryStream": "DeliveryStreamName",

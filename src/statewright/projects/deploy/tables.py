@@ -6,14 +6,21 @@ Owns that a table is never given up for a change that the service cannot make, u
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from statewright.payload import Json, JsonMapping, JsonObject
-from statewright.projects.deploy.kinds import CannotApply, Kind, Known, Site, Wanted, holds, typed
+from statewright.projects.deploy.kinds import CannotApply, Kind, Known, Site, Wanted, holds, text_of, typed
 
 SERVICE: Final = "dynamodb"
 _COUNTS: Final = ("ReadCapacityUnits", "WriteCapacityUnits")
 _ON_DEMAND: Final = "PAY_PER_REQUEST"
+_OF_REPLICA: Final = (
+    "ContributorInsightsSpecification", "DeletionProtectionEnabled", "KinesisStreamSpecification",
+    "PointInTimeRecoverySpecification", "ResourcePolicy", "TableClass", "Tags",
+)  # fmt: skip
+"""Settings of a table that a global table has in each of its replicas."""
+_GLOBAL_CAPACITY: Final = ("WriteProvisionedThroughputSettings", "WriteOnDemandThroughputSettings")
 
 
 def table(site: Site, wanted: Wanted) -> Mapping[str, Json]:
@@ -41,6 +48,40 @@ def table(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     _time_to_live(site, wanted)
     _backups(site, wanted)
     return {"StreamArn": f"{wanted.arn}/stream/none"} if wanted.properties.get("StreamSpecification") else {}
+
+
+def global_table(site: Site, wanted: Wanted) -> Mapping[str, Json]:
+    """Create a table from the replica of this region, else from the first; there is one region here."""
+    replicas = [one for one in wanted.items("Replicas") if isinstance(one, dict)]
+    if not replicas:
+        raise CannotApply("it has no Replicas: a global table has one for each of its regions")
+    own = next((one for one in replicas if one.get("Region") == site.region), replicas[0])
+    others = [text_of(one.get("Region", "")) for one in replicas if one is not own]
+    if others:
+        site.note(f"the table is in one region: the replicas of {', '.join(others)} are left out")
+    shared = {key: value for key, value in wanted.properties.items() if key not in ("Replicas", *_GLOBAL_CAPACITY)}
+    kept = {key: value for key, value in own.items() if key in _OF_REPLICA}
+    properties: JsonObject = {**shared, **kept}
+    properties["BillingMode"] = wanted.text("BillingMode", "PROVISIONED")
+    if properties["BillingMode"] == "PROVISIONED":
+        properties["ProvisionedThroughput"] = _units(own, wanted.properties)
+        read_by = {one.get("IndexName"): one for one in own.get("GlobalSecondaryIndexes") or ()}
+        properties["GlobalSecondaryIndexes"] = [
+            {**one, "ProvisionedThroughput": _units(read_by.get(one.get("IndexName"), {}), one)}
+            for one in wanted.items("GlobalSecondaryIndexes")
+        ]
+    return table(site, replace(wanted, properties=properties))
+
+
+def _units(reads: JsonMapping, writes: JsonMapping) -> JsonObject:
+    """The capacity of a table or an index whose two halves are set apart; where it scales, its least."""
+    found: JsonObject = {}
+    for word, given in (("Read", reads), ("Write", writes)):
+        settings = given.get(f"{word}ProvisionedThroughputSettings") or {}
+        scaled = settings.get(f"{word}CapacityAutoScalingSettings") or {}
+        units = settings.get(f"{word}CapacityUnits", scaled.get("SeedCapacity", scaled.get("MinCapacity", 5)))
+        found[f"{word}CapacityUnits"] = units
+    return found
 
 
 def _request(site: Site, wanted: Wanted) -> JsonObject:
@@ -169,6 +210,8 @@ def _delete(site: Site, known: Known) -> None:
     site.change(SERVICE, "DeleteTable", TableName=known.ref)
 
 
+_ARN: Final = "dynamodb:{region}:{account}:table/{name}"
 KINDS: Final = {
-    "AWS::DynamoDB::Table": Kind("table", table, _delete, "TableName", 255, "dynamodb:{region}:{account}:table/{name}")
+    "AWS::DynamoDB::Table": Kind("table", table, _delete, "TableName", 255, _ARN),
+    "AWS::DynamoDB::GlobalTable": Kind("table", global_table, _delete, "TableName", 255, _ARN),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -332,3 +333,66 @@ def test_what_is_never_made_is_noted_whatever_its_properties(tmp_path: Path):
     report = deployed(server, project(tmp_path, {"Stream": stream, "Queue": queue}))
     assert outcomes(report) == {"Stream": "noted", "Queue": "created"}
     assert server.last("CreateQueue")["QueueName"] == "events"
+
+
+def test_a_global_table_is_a_table_of_this_region(tmp_path: Path):
+    own = {"Region": "us-east-1", "DeletionProtectionEnabled": "true", "Tags": [{"Key": "a", "Value": 1}]}
+    given = {
+        "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
+        "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+        "BillingMode": "PAY_PER_REQUEST",
+        "Replicas": [{"Region": "eu-west-1"}, own],
+    }
+    server = Server()
+    report = deployed(server, project(tmp_path, {"Table": ("AWS::DynamoDB::GlobalTable", given)}))
+    assert outcomes(report) == {"Table": "created"}
+    made = server.last("CreateTable")
+    assert (made["TableName"], made["BillingMode"], made["DeletionProtectionEnabled"]) == (
+        "shop-Table", "PAY_PER_REQUEST", True,
+    )  # fmt: skip
+    assert made["Tags"] == [{"Key": "a", "Value": "1"}]
+    assert report.results[0].notes == ("the table is in one region: the replicas of eu-west-1 are left out",)
+
+
+def test_a_global_table_has_the_capacity_of_its_halves(tmp_path: Path):
+    writes = {"WriteCapacityAutoScalingSettings": {"MinCapacity": 2, "MaxCapacity": 9}}
+    given = {
+        "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
+        "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+        "WriteProvisionedThroughputSettings": writes,
+        "Replicas": [{"Region": "us-east-1", "ReadProvisionedThroughputSettings": {"ReadCapacityUnits": "7"}}],
+    }
+    server = Server()
+    deployed(server, project(tmp_path, {"Table": ("AWS::DynamoDB::GlobalTable", given)}))
+    assert server.last("CreateTable")["ProvisionedThroughput"] == {"ReadCapacityUnits": 7, "WriteCapacityUnits": 2}
+
+
+def test_a_global_table_without_replicas_is_refused(tmp_path: Path):
+    report = deployed(Server(), project(tmp_path, {"Table": ("AWS::DynamoDB::GlobalTable", {})}))
+    assert report.results[0].message.startswith("it has no Replicas")
+
+
+def test_what_is_left_out_and_used_is_summed_up(tmp_path: Path):
+    resources: dict[str, tuple[str, Json]] = {
+        "Stream": ("AWS::Kinesis::Stream", {}),
+        "Key": ("AWS::KMS::Key", {}),
+        "Pool": ("AWS::Cognito::UserPool", {}),
+        "Topic": ("AWS::SNS::Topic", {"DisplayName": {"Ref": "Stream"}, "KmsMasterKeyId": {"Ref": "Key"}}),
+        "Queue": ("AWS::SQS::Queue", {"QueueName": {"Fn::GetAtt": ["Stream", "Arn"]}}),
+        "Role": ("AWS::IAM::Role", {"RoleName": {"Ref": "Pool"}}),
+    }
+    report = deployed(Server(CreateQueue=MADE_QUEUE), project(tmp_path, resources))
+    assert [str(need) for need in report.needs] == [
+        "Stream (AWS::Kinesis::Stream) is left out, but Topic and Queue use it"
+    ]
+
+
+def test_a_stack_with_too_long_a_name_is_said_to_be_the_cause(tmp_path: Path):
+    stack = "a-very-long-name-of-a-folder-that-came-with-the-project"
+    queue = ("AWS::SQS::Queue", {"QueueName": f"{stack}-orders-of-the-european-warehouse"})
+    of = replace(project(tmp_path, {"Queue": queue}), name=stack)
+    report = deployed(Server(), of)
+    assert report.results[0].message == (
+        f"the name {stack}-orders-of-the-european-warehouse has 88 characters, at most 80 are allowed, and {stack} in "
+        'it is the name of the stack: set a shorter one in statewright.toml: [project] name = "shop"'
+    )
