@@ -49,7 +49,7 @@ _SHORTER: Final[dict[ProjectKind, str]] = {
     "cdk": "give the stack a shorter stackName in the application, and run cdk synth",
     "serverless": "give the service a shorter name, or provider.stackName",
 }
-"""Where the name of a stack comes from."""
+"""The remedy for a stack name that is too long, by the kind of the project."""
 
 
 @dataclass(frozen=True, slots=True)
