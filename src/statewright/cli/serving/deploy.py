@@ -88,17 +88,7 @@ def deploy(
     finally:
         calls.close()
     if form == "json":
-        printer.json(
-            {
-                "project": project.name,
-                "kind": project.kind,
-                "dryRun": is_dry,
-                "resources": [lines.as_json(one) for one in report.results],
-                "findings": [lines.finding_json(one) for one in project.findings],
-                "outputs": report.outputs,
-                "needed": [{"id": one.id, "type": one.type, "by": list(one.by)} for one in report.needs],
-            }
-        )
+        printer.json({**_document(lines, project, report), "dryRun": is_dry})
     else:
         _conclude(printer, project, report, has_failed=has_failed)
     return FAILED if has_failed else OK
@@ -203,6 +193,17 @@ def _announce(printer: Printer, lines: ProjectLines, project: Project, is_dry: b
     for one in project.findings:
         lines.finding(one)
     printer.flush()
+
+
+def _document(lines: ProjectLines, project: Project, report: Report) -> dict[str, object]:
+    return {
+        "project": project.name,
+        "kind": project.kind,
+        "resources": [lines.as_json(one) for one in report.results],
+        "findings": [lines.finding_json(one) for one in project.findings],
+        "outputs": report.outputs,
+        "needed": [{"id": one.id, "type": one.type, "by": list(one.by)} for one in report.needs],
+    }
 
 
 def _conclude(printer: Printer, project: Project, report: Report, *, has_failed: bool) -> None:
