@@ -27,6 +27,7 @@ LAYERS = [
         "credentials",
         "formats",
         "data_folder",
+        "whole_files",
         "__init__",
     ],
     ["query"],

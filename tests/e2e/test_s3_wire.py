@@ -344,6 +344,8 @@ def test_the_commands_on_objects(statewright, open_bucket, tmp_path):
     assert run("cat", f"s3://{open_bucket}/two.txt") == "one"
     run("cp", f"s3://{open_bucket}/two.txt", str(tmp_path / "back.txt"))
     assert (tmp_path / "back.txt").read_text() == "one"
+    full = statewright("object", "cp", f"s3://{open_bucket}/two.txt", "/dev/full")
+    assert (full.code, full.err) == (1, "Error: /dev/full cannot be written: No space left on device\n")
     assert open_bucket in run("ls")
     shown = run("ls", f"s3://{open_bucket}")
     assert "a/" in shown

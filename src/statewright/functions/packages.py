@@ -17,7 +17,9 @@ import zipfile
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from statewright.data_folder import FILE_MODE
 from statewright.functions.names import invalid
+from statewright.whole_files import write_bytes
 
 UNZIPPED_BYTES: Final = 262_144_000
 """Source: service quotas, deployment package, unzipped."""
@@ -50,7 +52,7 @@ class Packages:
         if not zipped.exists() or not (self.folder / name).is_dir():
             self.folder.mkdir(parents=True, exist_ok=True)
             self._unpack(data, name)
-            _write_durably(zipped, data)
+            write_bytes(zipped, data, durable=True, mode=FILE_MODE)
         return name, base64.b64encode(digest).decode(), len(data)
 
     def zip_of(self, name: str) -> Path:
@@ -78,7 +80,8 @@ class Packages:
             try:
                 for folder in folders:
                     _link(folder, staging)
-                _write_durably(self.folder / f"{found}{_LIST}", " ".join(names).encode())
+                listed = self.folder / f"{found}{_LIST}"
+                write_bytes(listed, " ".join(names).encode(), durable=True, mode=FILE_MODE)
                 _close(staging)
                 staging.rename(self.folder / found)
             except OSError:
@@ -214,18 +217,3 @@ def _remove(folder: Path) -> None:
 
 def _too_large() -> Exception:
     return invalid(f"Unzipped size must be smaller than {UNZIPPED_BYTES} bytes")
-
-
-def _write_durably(target: Path, data: bytes) -> None:
-    # The same package may arrive twice at the same time: each call writes a file of its own until it is complete.
-    number, staging = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    with open(number, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    Path(staging).rename(target)
-    folder = os.open(target.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

@@ -21,6 +21,7 @@ import orjson
 
 from statewright.metrics.columns import pack_spread, unpack_spread
 from statewright.metrics.points import Point
+from statewright.whole_files import write_bytes
 
 KEPT_SECONDS: Final = 15 * 86_400
 """Source: CloudWatch user guide, "Metrics retention": points of a minute."""
@@ -74,9 +75,7 @@ class Archive:
             return names
         used = {number for path in self._hours() for number in _numbers_in(path.read_bytes())}
         names = [name for name in names if name.number in used]
-        fresh = self._names.with_suffix(".new")
-        fresh.write_bytes(_lines(names))
-        fresh.replace(self._names)
+        write_bytes(self._names, _lines(names))
         return names
 
     def name(self, names: Iterable[Name]) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from statewright.payload import Json, JsonMapping, JsonObject, dump_json
 from statewright.simulator.differences import ABSENT, Absent, Difference, sequence_changes
+from statewright.whole_files import write_text
 
 if TYPE_CHECKING:
     from statewright.graph.model import Status
@@ -70,7 +71,7 @@ def save(text: str, folder: Path, name: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     safe = "".join(char if char.isalnum() or char in "-_." else "-" for char in name)[:150]
     path = folder / f"{safe}.svg"
-    path.write_text(text, "utf-8")
+    write_text(path, text)
     return path
 
 

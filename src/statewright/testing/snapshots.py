@@ -7,7 +7,6 @@ texts that are JSON stand as values, so that a change reads well.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from typing import Any, Final
 
 from statewright.payload import Json, JsonObject, JsonTextError, parse_json
 from statewright.testing.recordings import Recording
+from statewright.whole_files import write_text
 
 FOLDER: Final = "__snapshots__"
 OPTION: Final = "--sfn-update-snapshots"
@@ -86,9 +86,7 @@ class History:
             return
         if snapshots.update:
             file.parent.mkdir(parents=True, exist_ok=True)
-            coming = file.with_name(f"{file.name}.{os.getpid()}")
-            coming.write_text(text, "utf-8")
-            coming.replace(file)
+            write_text(file, text)
             snapshots.written.append(file)
             return
         if there is None:

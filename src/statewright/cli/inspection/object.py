@@ -13,6 +13,7 @@ import click
 
 from statewright.cli.client import Server, endpoint_option, server_options
 from statewright.cli.output import USAGE, Stop
+from statewright.cli.output_files import writing_output
 from statewright.cli.table import local_time, print_rows
 
 SCHEME: Final = "s3://"
@@ -134,7 +135,7 @@ def _download(server: Server, source: str, file: Path) -> None:
     if file.is_dir():
         file = file / Path(key.rstrip("/").rpartition("/")[2]).name
     body = server.call("get_object", Bucket=bucket, Key=key)["Body"]
-    with file.open("wb") as out:
+    with writing_output(file) as out:
         while piece := body.read(PIECE_BYTES):
             out.write(piece)
 

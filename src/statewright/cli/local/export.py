@@ -25,6 +25,7 @@ from statewright.cli.output import (
     stderr,
     stdout,
 )
+from statewright.cli.output_files import write_output
 
 if TYPE_CHECKING:
     from statewright.asl.text.document import Document
@@ -158,10 +159,7 @@ def _plain_dumper() -> Any:
 
 
 def _write(target: str, text: str) -> None:
-    try:
-        Path(target).write_text(text, encoding="utf-8")
-    except OSError as problem:
-        raise Stop(NOT_FOUND, f"{target}: {reason_of(problem)}") from None
+    write_output(target, text)
     stderr().line(f"Wrote {target}")
 
 

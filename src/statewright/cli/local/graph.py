@@ -9,6 +9,7 @@ import click
 
 from statewright.cli.extensions import extensions_option
 from statewright.cli.output import NOT_FOUND, USAGE, Refused, Stop, reason_of, stderr, stdout
+from statewright.cli.output_files import write_output
 
 NARROW = 40
 DEFAULT_WIDTH = 100
@@ -79,8 +80,5 @@ def graph(
     if target is None:
         printer.plain(text)
         return
-    try:
-        Path(target).write_text(text, encoding="utf-8")
-    except OSError as problem:
-        raise Stop(NOT_FOUND, f"{target}: {reason_of(problem)}") from None
+    write_output(target, text)
     stderr().line(f"Wrote {target}")

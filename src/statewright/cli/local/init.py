@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from pathlib import Path
 
 import click
 
-from statewright.cli.output import FAILED, NOT_FOUND, Stop, stdout
+from statewright.cli.output import FAILED, NOT_FOUND, Stop, reason_of, stdout
 
 
 @click.command(short_help="Start a project.")
@@ -40,13 +41,32 @@ def init(folder: str, kind: str) -> None:
             f"Nothing was written: {', '.join(taken)} already {'exists' if len(taken) == 1 else 'exist'}.",
             "name a new folder",
         )
+    _write({root / file: text for file, text in files.items()})
     printer = stdout()
-    for file, text in files.items():
-        path = root / file
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # Another process may have created the file meanwhile.
-        with path.open("x", encoding="utf-8") as made:
-            made.write(text)
-        printer.line(("✓ ", "ok"), str(path))
+    for file in files:
+        printer.line(("✓ ", "ok"), str(root / file))
     where = "" if folder == "." else f" {folder}"
     printer.line("Next: ", (f"statewright test{where}", "strong"), ", then ", (f"statewright dev{where}", "strong"))
+
+
+def _write(files: dict[Path, str]) -> None:
+    """Write new files and their folders: all of them, or none. Raises: Stop."""
+    made: list[Path] = []
+    path = Path()
+    try:
+        for path, text in files.items():
+            for folder in reversed([folder for folder in path.parents if not folder.exists()]):
+                folder.mkdir(exist_ok=True)
+                made.append(folder)
+            # Another process may have created the file meanwhile.
+            with path.open("x", encoding="utf-8") as file:
+                made.append(path)
+                file.write(text)
+    except BaseException as problem:
+        for one in reversed(made):
+            # A folder into which another process has written stays.
+            with contextlib.suppress(OSError):
+                one.rmdir() if one.is_dir() else one.unlink()
+        if isinstance(problem, OSError):
+            raise Stop(FAILED, f"Nothing was written: {path}: {reason_of(problem)}.") from None
+        raise

@@ -20,10 +20,10 @@ from statewright.cli.output import (
     USAGE,
     Printer,
     Stop,
-    reason_of,
     stderr,
     stdout,
 )
+from statewright.cli.output_files import write_output
 from statewright.cli.run_report import Outcome
 
 
@@ -161,10 +161,7 @@ def _write_history(outcome: Outcome, target: str) -> None:
     if target == "-":
         stdout().json(document)
         return
-    try:
-        Path(target).write_text(json_text(document) + "\n", encoding="utf-8")
-    except OSError as problem:
-        raise Stop(NOT_FOUND, f"--history: {target}: {reason_of(problem)}") from None
+    write_output(target, json_text(document) + "\n")
 
 
 def _seed_bytes(seed: str | None) -> bytes | None:

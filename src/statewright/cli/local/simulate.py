@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from statewright.cli.output import FAILED, NOT_FOUND, OK, TIMED_OUT, USAGE, Refused, Stop, stderr, stdout
+from statewright.cli.output_files import write_output
 
 if TYPE_CHECKING:
     from statewright.simulation.grid import Variant
@@ -131,7 +132,7 @@ def _write(documents: list[dict[str, Any]], html_file: str | None, form: str, *,
     table = grid.table_of(documents) if compared else None
     if html_file is not None:
         page = comparison_page(documents[0]["name"], table) if table is not None else result_page(documents[0])
-        Path(html_file).write_text(page, "utf-8")
+        write_output(html_file, page)
     if form == "json":
         stdout().json({"runs": documents} if table is not None else documents[0])
     elif table is not None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from pathlib import Path
 
@@ -54,3 +56,27 @@ def test_completion_completes():
     environment = {"_STATEWRIGHT_COMPLETE": "bash_complete", "COMP_WORDS": "statewright dep", "COMP_CWORD": "1"}
     done = completed([sys.executable, "-m", "statewright.cli.main"], env=environment)
     assert done.stdout.strip() == "plain,deploy"
+
+
+def test_nothing_is_left_where_not_all_can_be_written(statewright: Run, folder: Path):
+    (folder / "shop").mkdir()
+    (folder / "shop" / "functions").write_text("no folder")
+    result = statewright("init", "shop")
+    assert (result.code, result.out) == (1, "")
+    assert result.err == "Error: Nothing was written: shop/functions/price.py: Not a directory.\n"
+    assert [path.name for path in (folder / "shop").iterdir()] == ["functions"]
+
+
+def test_new_folders_go_again_when_the_disk_is_full(statewright: Run, folder: Path, monkeypatch: pytest.MonkeyPatch):
+    opened = Path.open
+
+    def full(path: Path, mode: str = "r", *more: object, **options: object) -> object:
+        if path.name == "statewright.toml" and mode == "x":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        return opened(path, mode, *more, **options)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(Path, "open", full)
+    result = statewright("init", "new/shop")
+    assert (result.code, result.out) == (1, "")
+    assert "Nothing was written: new/shop/statewright.toml: No space left on device." in result.err
+    assert not (folder / "new").exists()

@@ -91,6 +91,7 @@ def test_comparisons(statewright: Run, scenario: str, tmp_path: Path, options: l
         (["--set", "mappings.0.batchSize=11"], 1, "load.yaml:4:12 ERROR SIMULATION_REFUSED"),
         (["--set", "until=3s"], 5, ""),
         (["--html", "/nowhere/page.html"], 3, "There is no folder for"),
+        (["--html", "/dev/full"], 1, "/dev/full cannot be written: No space left on device"),
     ],
 )
 def test_what_cannot_be_run(statewright: Run, scenario: str, options: list[str], code: int, said: str):
