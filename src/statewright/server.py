@@ -21,7 +21,6 @@ from pathlib import Path
 from socket import socket
 from typing import Final
 
-from statewright import data_folder
 from statewright.api import operations
 from statewright.api.app import Api
 from statewright.api.listening import CannotListen, ConnectionTimeouts, Listener, bind, listener
@@ -32,6 +31,7 @@ from statewright.clock import RealClock
 from statewright.config import DEFAULT_PORT, Config
 from statewright.engine.engine import Engine
 from statewright.engine.executions.views import StatusChange
+from statewright.files import data_folder
 from statewright.functions.runtimes import confinement
 from statewright.functions.workers.isolation import NONE, CannotIsolate, Isolation, isolation
 from statewright.metrics.recorder import Recorder

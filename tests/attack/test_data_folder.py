@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from statewright import data_folder
+from statewright.files import data_folder
 from tests.deadlines import completed, until
 from tests.e2e.conftest import ROLE, Server, ended, machine
 from tests.e2e.systems import RUNTIME, zipped

@@ -1,6 +1,6 @@
 """Files that commands write for users: whole or not at all, and a sentence with an exit code when that fails.
 
-`whole_files.py` writes them; which files and what is in them is the commands' business.
+`files/whole.py` writes them; which files and what is in them is the commands' business.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from statewright.cli.output import FAILED, NOT_FOUND, Stop, reason_of
-from statewright.whole_files import write_text, writing
+from statewright.files.whole import write_text, writing
 
 
 def write_output(target: str | Path, text: str) -> None:

@@ -17,9 +17,9 @@ import zipfile
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from statewright.data_folder import FILE_MODE
+from statewright.files.data_folder import FILE_MODE
+from statewright.files.whole import write_bytes
 from statewright.functions.names import invalid
-from statewright.whole_files import write_bytes
 
 UNZIPPED_BYTES: Final = 262_144_000
 """Source: service quotas, deployment package, unzipped."""

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Final, TypeVar, TypeVarTuple
 
 from statewright.clock import BusyToken, Clock, Timer
-from statewright.data_folder import users_mask
+from statewright.files.data_folder import users_mask
 from statewright.jobs import runner
 from statewright.payload import Json, JsonMapping
 

@@ -19,9 +19,9 @@ from typing import Final, NamedTuple
 
 import orjson
 
+from statewright.files.whole import write_bytes
 from statewright.metrics.columns import pack_spread, unpack_spread
 from statewright.metrics.points import Point
-from statewright.whole_files import write_bytes
 
 KEPT_SECONDS: Final = 15 * 86_400
 """Source: CloudWatch user guide, "Metrics retention": points of a minute."""

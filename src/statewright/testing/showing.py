@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from statewright.files.whole import write_text
 from statewright.payload import Json, JsonMapping, JsonObject, dump_json
 from statewright.simulator.differences import ABSENT, Absent, Difference, sequence_changes
-from statewright.whole_files import write_text
 
 if TYPE_CHECKING:
     from statewright.graph.model import Status

@@ -14,9 +14,9 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import Any, Final
 
+from statewright.files.whole import write_text
 from statewright.payload import Json, JsonObject, JsonTextError, parse_json
 from statewright.testing.recordings import Recording
-from statewright.whole_files import write_text
 
 FOLDER: Final = "__snapshots__"
 OPTION: Final = "--sfn-update-snapshots"

@@ -34,8 +34,8 @@ def backup(target: str, data: str, force: bool, form: str) -> None:
       statewright backup nightly.db
       statewright backup /var/backups --data /var/lib/statewright -o json
     """
-    from statewright.data_folder import keep_private
     from statewright.errors import StoreError
+    from statewright.files.data_folder import keep_private
     from statewright.stores.sqlite.file import FILE_NAME
 
     keep_private()

@@ -228,7 +228,7 @@ def check_data(folder: Path) -> Check:
 
 def check_privacy(folder: Path) -> Check:
     """Check that no other user of the machine can read the data folder."""
-    from statewright.data_folder import openness
+    from statewright.files.data_folder import openness
 
     facts: dict[str, Any] = {"openPaths": []}
     if not folder.is_dir():
@@ -359,7 +359,7 @@ def check_settings(config: Config, settings: str | None) -> Check:
 
 def check_credentials(config: Config, settings: Path) -> Check:
     """Check the access keys: which callers and addresses are accepted, and who can read the secrets."""
-    from statewright.data_folder import is_open
+    from statewright.files.data_folder import is_open
 
     count = len(config.credentials)
     facts = {"accessKeys": sorted(config.credentials), "hosts": "any" if count else "loopback"}

@@ -26,8 +26,8 @@ def restore(source: str, data: str, form: str) -> None:
       statewright restore nightly.db
       statewright restore nightly.db --data /var/lib/statewright && statewright serve --data /var/lib/statewright
     """
-    from statewright.data_folder import keep_private
     from statewright.errors import StoreError
+    from statewright.files.data_folder import keep_private
     from statewright.stores.sqlite.file import FILE_NAME, FolderLock, connect, copy_database, refuse_others
 
     keep_private()

@@ -139,7 +139,7 @@ def warn_of_readers(config: Config, settings: Path) -> None:
     """Log a warning if a settings file has secrets that other users can read."""
     import logging
 
-    from statewright.data_folder import is_open
+    from statewright.files.data_folder import is_open
 
     if (config.credentials or config.connections) and is_open(settings):
         logging.getLogger("statewright.server").warning(

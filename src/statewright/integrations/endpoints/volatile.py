@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from statewright.config import Config, Endpoint
-from statewright.data_folder import FOLDER_MODE
+from statewright.files.data_folder import FOLDER_MODE
 
 SOCKET_NAME: Final = "volatile.sock"
 START_SECONDS: Final = 60.0

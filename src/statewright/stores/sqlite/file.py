@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Literal
 
-from statewright.data_folder import FILE_MODE, FOLDER_MODE
 from statewright.errors import StoreError, Unavailable
+from statewright.files.data_folder import FILE_MODE, FOLDER_MODE
 from statewright.stores import fail_points
 from statewright.stores.object_rows import IN_FILE
 from statewright.stores.statements import read_sql

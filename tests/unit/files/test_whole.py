@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from statewright.whole_files import write_bytes, write_text, writing
+from statewright.files.whole import write_bytes, write_text, writing
 
 
 @contextmanager
@@ -97,7 +97,7 @@ def test_devices_pipes_and_open_files_are_written_directly(tmp_path: Path) -> No
 
 
 def test_a_name_left_by_a_killed_process_is_no_obstacle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("statewright.whole_files._numbers", iter([7, 8]))
+    monkeypatch.setattr("statewright.files.whole._numbers", iter([7, 8]))
     left = tmp_path / f".file.{os.getpid()}.7.part"
     left.write_text("half")
     write_text(tmp_path / "file", "whole")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from statewright.data_folder import close_to_others, openness
+from statewright.files.data_folder import close_to_others, openness
 
 
 def mode_of(path: Path) -> str:

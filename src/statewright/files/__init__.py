@@ -1,0 +1,1 @@
+"""Files and folders of Statewright on the disk: who may read them, and how they are written."""
