@@ -82,7 +82,7 @@ def _mode_of(path: Path) -> int | None:
 
 
 def _is_direct(path: Path, mode: int | None) -> bool:
-    """Whether the path has what must not be replaced: a device, a pipe, a folder, an open file of a process."""
+    """True if the file must not be replaced: a device, a pipe, a folder, an open file of a process."""
     if mode is not None and not stat.S_ISREG(mode):
         return True
     return os.path.abspath(path).startswith(_OPEN_FILES)
