@@ -61,7 +61,7 @@ def node_sdk(data: str, settings: str | None, packages: tuple[str, ...], only: s
 
     from statewright.cli.serving.sdk_fetching import Order
     from statewright.cli.serving.serve import config_of
-    from statewright.data_folder import keep_private
+    from statewright.files.data_folder import keep_private
     from statewright.functions.node_sdk import VERSIONS, node_sdk
 
     for name in packages:
