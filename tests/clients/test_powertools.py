@@ -55,8 +55,8 @@ def deploy(server: Server, layer: str, handler: str, timeout_seconds: int) -> No
     with zipfile.ZipFile(packed, "w") as archive:
         archive.write(PROGRAMS / "powertools_handlers.py", "app.py")
     server.client("lambda").create_function(
-        FunctionName=handler, Runtime="python3.12", Role=ROLE, Handler=f"app.{handler}", Timeout=timeout_seconds, Layers=[layer],
-        Code={"ZipFile": packed.getvalue()},
+        FunctionName=handler, Runtime="python3.12", Role=ROLE, Handler=f"app.{handler}", Timeout=timeout_seconds,
+        Layers=[layer], Code={"ZipFile": packed.getvalue()},
         Environment={"Variables": {"POWERTOOLS_SERVICE_NAME": "payments"}},
     )  # fmt: skip
 

@@ -11,6 +11,12 @@ import click
 from statewright.cli.client import DEFAULT_ENDPOINT, command_words, endpoint_of
 from statewright.cli.output import FAILED, OK, Stop, stderr, stdout
 
+NOTES = (
+    "JavaScript v3: make SFNClient with disableHostPrefix: true, for StartSyncExecution and TestState",
+    "JavaScript v2 does not read AWS_ENDPOINT_URL: pass endpoint and s3ForcePathStyle: true",
+    "AWS CLI v1 ignores AWS_ENDPOINT_URL for SQS: statewright aws sqs ..., or --endpoint-url",
+)
+"""Clients that need more than these variables; `docs/clients.md` has all that were tried."""
 SHELLS = ("sh", "fish", "powershell", "dotenv", "json")
 
 
@@ -18,8 +24,8 @@ def variables(endpoint: str, settings: str | None = None) -> dict[str, str]:
     """The variables to set. Credentials are the first that are configured, else dummies.
 
     SDKs put `sync-` in front of the endpoint's host for StartSyncExecution and TestState, a name that does not
-    resolve. `AWS_DISABLE_HOST_PREFIX_INJECTION` stops that in recent versions of botocore and of the AWS CLI; an
-    older client is configured in code: `Config(inject_host_prefix=False)` in boto3, `disableHostPrefix` in JavaScript.
+    resolve. `AWS_DISABLE_HOST_PREFIX_INJECTION` stops that in recent versions of botocore and of the AWS CLI; `NOTES`
+    says what other clients need.
     """
     from statewright.cli.serving.serve import config_of
 
@@ -56,12 +62,19 @@ def env(endpoint: str | None, settings: str | None, shell: str) -> None:
     Examples:
       statewright env --shell dotenv > .env
       eval "$(statewright env)"
+
+    On a terminal, it also says which clients need more than variables.
     """
     named = variables(endpoint or default_endpoint(), settings)
     printer = stdout()
     printer.plain(written(named, shell) + "\n")
-    if printer.is_terminal and shell == "sh":
-        stderr().line((f'To set them in this shell: eval "$({command_words("env", endpoint)})"', "idle"))
+    if printer.is_terminal:
+        noted = stderr()
+        if shell == "sh":
+            noted.line((f'To set them in this shell: eval "$({command_words("env", endpoint)})"', "idle"))
+        noted.line(("Some clients need more:", "idle"))
+        for note in NOTES:
+            noted.wrapped(note, "    ", "idle", first="  - ")
 
 
 def written(named: Mapping[str, str], shell: str) -> str:

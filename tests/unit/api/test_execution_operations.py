@@ -10,6 +10,7 @@ import pytest
 
 from statewright.api import operations
 from statewright.api.app import Api
+from statewright.api.states import host_prefix
 from statewright.engine.executions.views import ExecutionView, Started, SyncOutcome
 from statewright.errors import ApiError
 from tests.unit.api.asgi import Reply, call, make_api
@@ -98,6 +99,19 @@ def test_sync_starts():
     }  # fmt: skip
     api, _ = api_of(start_sync_execution=ApiError("StateMachineTypeNotSupported", "not this"))
     assert failed(call(api, "StartSyncExecution", {"stateMachineArn": MACHINE}))[1] == "not this"
+
+
+def test_a_host_with_a_prefix_earns_one_hint(caplog, monkeypatch):
+    monkeypatch.setattr(host_prefix, "_hinted", set())
+    done = SyncOutcome(
+        PREFIX + "express:m:e:1", MACHINE, "e", AT, AT, "SUCCEEDED", "{}", "1", None, None, None, 100, 64
+    )
+    api, _ = api_of(start_sync_execution=done)
+    for host in ("127.0.0.1:4566", "sync-flows.example:4566", "sync-flows.example:4566"):
+        call(api, "StartSyncExecution", {"stateMachineArn": MACHINE}, {"host": host})
+    (hint,) = [one.getMessage() for one in caplog.records if "sync-" in one.getMessage()]
+    assert hint.startswith("a client sent StartSyncExecution to the host sync-flows.example:4566: ")
+    assert "disableHostPrefix: true" in hint
 
 
 def test_descriptions():

@@ -55,6 +55,15 @@ def test_the_command_prints_them(capsys, monkeypatch):
     assert f"export AWS_ENDPOINT_URL={URL}\n" in capsys.readouterr().out
 
 
+def test_on_a_terminal_it_says_which_clients_need_more(terminal, statewright):
+    shown = terminal("env")
+    assert "Some clients need more:" in shown.err
+    for note in ("disableHostPrefix", "JavaScript v2", "AWS CLI v1"):
+        assert note in shown.err
+        assert note not in shown.out
+    assert statewright("env").err == ""
+
+
 def test_the_aws_cli_is_run_with_them(monkeypatch):
     ran: list[Any] = []
     monkeypatch.setenv("AWS_PROFILE", "the-real-service")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from statewright.api.operations import App, Call, operation
+from statewright.api.states.host_prefix import hint_at_host_prefix
 from statewright.api.states.texts import worded
 from statewright.arn import EXECUTION, MACHINE, MAP_RUN, StatesArn, parse_arn
 from statewright.engine.executions.views import ExecutionView, Started
@@ -38,6 +39,7 @@ async def start_execution(app: App, call: Call, request: Json) -> Json:
 @operation("states", "StartSyncExecution")
 async def start_sync_execution(app: App, call: Call, request: Json) -> Json:
     """Run an EXPRESS execution to its end, and return its result."""
+    hint_at_host_prefix(call)
     target, name, text, trace = await _start_of(app, call, request)
     try:
         done = await app.engine.start_sync_execution(target, name, text, trace)

@@ -13,6 +13,7 @@ from typing import Final, cast
 
 from statewright import chance
 from statewright.api.operations import App, Call, operation
+from statewright.api.states.host_prefix import hint_at_host_prefix
 from statewright.asl.program import Program, StateDef, TaskDef
 from statewright.asl.text import jackson
 from statewright.clock import Timer
@@ -35,7 +36,7 @@ NUMBERS: Final = frozenset({"maxConcurrency", "toleratedFailureCount", "tolerate
 @operation("states", "TestState", waits=True)
 async def test_state(app: App, call: Call, request: JsonObject) -> Json:
     """Execute one state with the given input, mock and context; answer with its output and the requested inspection."""
-    del call
+    hint_at_host_prefix(call)
     level = request.get("inspectionLevel", "INFO")
     mock = _mock_of(request)
     if mock is None and request.get("context") is not None:
