@@ -51,8 +51,10 @@ def parse_duration_ms(value: str | float) -> int:
         if not parts or "".join(number + unit for number, unit in parts) != text:
             raise ValueError(f"'{value}' is not a length of time: write it like 250ms, 1.5s, 2m, 1h30m or 7d")
         milliseconds = sum(float(number) * _UNIT_MS[unit] for number, unit in parts)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        milliseconds = value * 1000
     else:
-        milliseconds = -1 if isinstance(value, bool) else value * 1000
+        raise ValueError(f"{value!r} is not a length of time: write it like 250ms, 1.5s, 2m, 1h30m or 7d")
     if not 0 <= milliseconds <= _LONGEST_DURATION_MS:
         raise ValueError(f"{value} is not a length of time between 0 and 100 years")
     return round(milliseconds)

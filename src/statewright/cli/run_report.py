@@ -108,7 +108,7 @@ def summary(outcome: Outcome) -> dict[str, Json]:
         document["stopped"] = {
             "reason": given_up.reason, "state": given_up.state, "message": given_up.message, "hint": given_up.hint,
         }  # fmt: skip
-    hint = limit_hint(outcome)
+    hint = failure_hint(outcome)
     if hint is not None:
         document["hint"] = hint
     path = [str((event.details or {})["name"]) for event in outcome.history if event.type.endswith("StateEntered")]
@@ -167,7 +167,7 @@ def print_outcome(printer: Printer, outcome: Outcome, *, virtual: bool) -> None:
     printer.line((f"{mark} {words}", tone), (f" · {numbers}", "idle"))
     for name, value in _reasons(outcome):
         printer.wrapped(value, " " * 9, first=f"  {name:<5}  ")
-    hint = limit_hint(outcome) or (outcome.given_up.hint if outcome.given_up is not None else None)
+    hint = failure_hint(outcome) or (outcome.given_up.hint if outcome.given_up is not None else None)
     if hint:
         printer.wrapped(hint, " " * 9, "idle", first="  hint   ")
 
@@ -214,8 +214,16 @@ def _readable(cause: str) -> str:
         return cause
 
 
-def limit_hint(outcome: Outcome) -> str | None:
-    """A hint at the option that lifts the limit which ended the execution, if one did."""
+def failure_hint(outcome: Outcome) -> str | None:
+    """Advice about a failure: the option that lifts the limit which ended the execution, or how to mend a mock."""
+    if outcome.state.status != "FAILED":
+        return _limit_hint(outcome)
+    from statewright.simulator.hints import payload_hint
+
+    return _limit_hint(outcome) or payload_hint(outcome.story, outcome.history, outcome.state.cause)
+
+
+def _limit_hint(outcome: Outcome) -> str | None:
     state, limits = outcome.state, outcome.limits
     cause = state.cause or ""
     lifts = "--limits open lifts it"

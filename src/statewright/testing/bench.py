@@ -6,6 +6,7 @@ runs, cases, projects and replays, which take it; the fixture `sfn` is the faça
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -84,9 +85,16 @@ class Bench:
         self.system.run_until(instant)
 
     def path(self, path: str | Path) -> Path:
-        """A file beside the test, or from the current folder."""
-        beside = self.base / path
-        return beside if beside.exists() else Path(path)
+        """A file or folder beside the test, or from the current folder.
+
+        Raises: FileNotFoundError, with the names that were probably meant.
+        """
+        beside, here = self.base / path, Path(path)
+        if beside.exists() or here.exists():
+            return beside if beside.exists() else here
+        near = [name for place in dict.fromkeys((beside, here)) for name in _near(place)]
+        meant = f": did you mean {' or '.join(dict.fromkeys(near))}?" if near else ""
+        raise FileNotFoundError(f"there is no {path} beside the test or in the current folder{meant}")
 
     def close(self) -> None:
         """End the system."""
@@ -146,6 +154,15 @@ class Bench:
         """See `tasks.Books`."""
         found = self.subjects.get(machine)
         return found is not None and found.arn is not None
+
+
+def _near(missing: Path) -> list[str]:
+    """Names in the folder of a missing file that are like its own, the likeliest first."""
+    try:
+        there = sorted(one.name for one in missing.parent.iterdir())
+    except OSError:
+        return []
+    return difflib.get_close_matches(missing.name, there, 2)
 
 
 def instant_of(at: Instant) -> datetime:

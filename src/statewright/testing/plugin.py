@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from _pytest._code import Traceback
 
 MOST_RUNS_SHOWN: Final = 3
 COVERAGE: Final = "statewright-coverage"
@@ -95,9 +96,15 @@ def case(request: pytest.FixtureRequest, sfn: Any) -> object:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
-    item: pytest.Item,
+    item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Beside a failure, show the runs of the test and where they are drawn."""
+    """Show a failure in the lines of its test, and beside it the runs of the test and where they are drawn."""
+    if call.excinfo is not None and _sections_key in item.stash and not item.config.getoption("fulltrace", False):
+        from statewright.testing.tracebacks import users_own
+
+        shown = users_own(call.excinfo.value)
+        if shown is not None:
+            call.excinfo.traceback = Traceback(shown)
     report = yield
     sections = item.stash.get(_sections_key, None)
     if report.when == "call" and report.failed and sections is not None:

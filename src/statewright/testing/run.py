@@ -10,6 +10,7 @@ from statewright.asl.timestamps import format_timestamp
 from statewright.interpreter.history import HistoryEvent
 from statewright.payload import Json, JsonObject, dump_json, parse_json
 from statewright.simulator.differences import ABSENT, Absent, differences, is_subsequence
+from statewright.simulator.hints import payload_hint
 from statewright.simulator.mocks import TaskCall
 from statewright.simulator.story import Story, Visit
 from statewright.testing.bench import Bench
@@ -396,7 +397,9 @@ class Run:
             return f"\n    with {dump_json(self.output)[:300]}" if self.status == "SUCCEEDED" else ""
         failed = self.story.failed_visit
         where = f" in '{failed.name}'" if failed is not None else ""
-        return f"{where}\n    error  {self.error}\n    cause  {self.cause}"
+        hint = payload_hint(self.story, self.recording.events, self.cause) if self.status == "FAILED" else None
+        advice = f"\n    hint   {hint}" if hint is not None else ""
+        return f"{where}\n    error  {self.error}\n    cause  {self.cause}{advice}"
 
     def _end(self) -> JsonObject:
         return (self.recording.events[-1].details or {}) if self.status != "RUNNING" else {}

@@ -97,6 +97,56 @@ def test_a_failure_shows_the_difference_the_tree_and_a_drawing(project: pytest.P
     assert drawing.read_text().startswith("<svg")
 
 
+FAILURES = """
+def test_wrong_name(sfn):
+    sfn.load("ordr.asl.json")
+
+def test_wrong_state(sfn):
+    sfn.load("order.asl.json").mock("Chagre")
+
+def test_mock_that_raises(sfn):
+    m = sfn.load("order.asl.json")
+    m.mock("Charge").calls(lambda req, ctx: req["nope"])
+    m.run()
+
+def test_result_without_payload(sfn):
+    m = sfn.load({"StartAt": "C", "States": {"C": {
+        "Type": "Task", "Resource": "arn:aws:states:::lambda:invoke", "Parameters": {"FunctionName": "c"},
+        "OutputPath": "$.Payload", "End": True}}})
+    m.mock("C").returns({"total": 7})
+    m.run().assert_succeeded({"total": 7})
+"""
+
+
+def test_failures_are_shown_in_the_lines_of_the_test(project: pytest.Pytester):
+    project.makepyfile(FAILURES)
+    result = run(project)
+    result.assert_outcomes(failed=4)
+    shown = result.stdout.str()
+    assert "/statewright/" not in shown.replace("\\", "/")
+    result.stdout.fnmatch_lines(
+        [
+            '>*sfn.load("ordr.asl.json")',
+            "E*FileNotFoundError: there is no ordr.asl.json beside the test or in the current folder: "
+            "did you mean order.asl.json?",
+            '>*sfn.load("order.asl.json").mock("Chagre")',
+            "E*ValueError: order has no state 'Chagre': did you mean Charge?",
+            ">*m.run()",
+            '>*lambda req, ctx: req["nope"]*',
+            "E*KeyError: 'nope'",
+            "E*hint   the mock of 'C' answers without Payload: `returns` is the whole result of lambda:invoke, "
+            "`returns_payload` what the function returned",
+        ]
+    )
+    assert "/statewright/" in run(project, "--full-trace").stdout.str().replace("\\", "/")
+
+
+def test_a_fault_of_statewright_keeps_its_lines(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("statewright.testing.machine._stem", None)
+    project.makepyfile("def test_fault(sfn):\n    sfn.load('order.asl.json')\n")
+    run(project).stdout.fnmatch_lines(["*statewright*machine.py*", "E*TypeError: *not callable"])
+
+
 def test_an_unmocked_task_fails_by_name(project: pytest.Pytester):
     project.makepyfile('def test_it(sfn):\n    sfn.load("order.asl.json").run({})')
     result = run(project)

@@ -18,6 +18,7 @@ from typing import Final
 import orjson
 
 from statewright import chance
+from statewright.asl.findings import did_you_mean
 from statewright.clock import Clock
 from statewright.functions.workers.worker import Outcome
 from statewright.instants import parse_duration_ms
@@ -39,8 +40,10 @@ _P_HIGH: Final = 100.0
 
 
 def uniform(low: float | str, high: float | str) -> Distribution:
-    """A uniform distribution between two durations."""
+    """A uniform distribution between two durations. Raises: ValueError."""
     a, b = _seconds(low), _seconds(high)
+    if a > b:
+        raise ValueError(f"low is {low}, which is longer than high, {high}")
     return Distribution(lambda draws: draws.uniform(a, b))
 
 
@@ -51,14 +54,19 @@ def normal(mean: float | str, deviation: float | str) -> Distribution:
 
 
 def lognormal(median: float | str, sigma: float) -> Distribution:
-    """A log-normal distribution with a median; `sigma` is the standard deviation of the logarithm."""
-    mu = math.log(_seconds(median))
+    """A log-normal distribution with a median; `sigma` is the standard deviation of the logarithm.
+
+    Raises: ValueError.
+    """
+    if isinstance(sigma, bool) or not isinstance(sigma, int | float) or sigma < 0:
+        raise ValueError(f"sigma is {sigma}; it is a number, 0 or more: the standard deviation of the logarithm")
+    mu = math.log(_positive("median", median))
     return Distribution(lambda draws: draws.lognormvariate(mu, sigma))
 
 
 def exponential(mean: float | str) -> Distribution:
-    """An exponential distribution."""
-    rate = 1 / _seconds(mean)
+    """An exponential distribution. Raises: ValueError."""
+    rate = 1 / _positive("mean", mean)
     return Distribution(lambda draws: draws.expovariate(rate))
 
 
@@ -176,27 +184,62 @@ def _seconds_of(model: Model) -> Callable[[int, chance.Draws, Json], float]:
     return lambda _turn, _draws, _event: constant
 
 
-_DISTRIBUTIONS: Final[Mapping[str, Callable[..., Distribution]]] = {
-    "uniform": uniform,
-    "normal": normal,
-    "lognormal": lognormal,
-    "exponential": exponential,
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    make: Callable[..., Distribution]
+    parameters: tuple[str, ...]
+    example: str
+
+
+_DISTRIBUTIONS: Final[Mapping[str, _Kind]] = {
+    "uniform": _Kind(uniform, ("low", "high"), "{uniform: {low: 1s, high: 3s}}"),
+    "normal": _Kind(normal, ("mean", "deviation"), "{normal: {mean: 2s, deviation: 300ms}}"),
+    "lognormal": _Kind(lognormal, ("median", "sigma"), "{lognormal: {median: 2s, sigma: 0.5}}"),
+    "exponential": _Kind(exponential, ("mean",), "{exponential: {mean: 3s}}"),
 }
+_PERCENTILES: Final = "percentiles"
+_MEASURED: Final = "{percentiles: {50: 1s, 95: 3s}}"
 
 
 def _read_distribution(given: JsonMapping) -> Distribution:
     (name, parameters), *more = given.items() if given else [("nothing", {})]
     if more or not isinstance(parameters, Mapping):
         raise ValueError("a distribution is one name with its parameters, as in {normal: {mean: 2s, deviation: 300ms}}")
-    if name == "percentiles":
-        return percentiles({float(percent): length for percent, length in parameters.items()})
-    made = _DISTRIBUTIONS.get(name)
-    if made is None:
-        raise ValueError(f"there is no distribution {name!r}: {', '.join([*_DISTRIBUTIONS, 'percentiles'])}")
+    if name == _PERCENTILES:
+        return _read_percentiles(parameters)
+    kind = _DISTRIBUTIONS.get(name)
+    if kind is None:
+        hint = did_you_mean(str(name), [*_DISTRIBUTIONS, _PERCENTILES])
+        known = f"; there are {', '.join(_DISTRIBUTIONS)} and {_PERCENTILES}"
+        raise ValueError(f"there is no distribution {name!r}{known if hint is None else ': ' + hint}")
+    needed = " and ".join(kind.parameters)
+    missing = [one for one in kind.parameters if one not in parameters]
+    foreign = [one for one in parameters if one not in kind.parameters]
+    if missing or foreign:
+        wrong = f"{missing[0]} is missing" if missing else f"it has no {foreign[0]!r}"
+        raise ValueError(f"{name} takes {needed}, as in {kind.example}: {wrong}")
     try:
-        return made(**parameters)
-    except TypeError as problem:
+        return kind.make(**parameters)
+    except (ValueError, TypeError) as problem:
         raise ValueError(f"{name}: {problem}") from None
+
+
+def _read_percentiles(parameters: JsonMapping) -> Distribution:
+    points: dict[float, Json] = {}
+    for percent, length in parameters.items():
+        try:
+            points[float(percent)] = length
+        except ValueError:
+            reason = f"percentiles are numbers with durations, as in {_MEASURED}: {percent!r} is no number"
+            raise ValueError(reason) from None
+    return percentiles(points)
+
+
+def _positive(name: str, length: float | str) -> float:
+    seconds = _seconds(length)
+    if seconds <= 0:
+        raise ValueError(f"{name} is {length}; it must be longer than 0")
+    return seconds
 
 
 def _seconds(length: float | str) -> float:
