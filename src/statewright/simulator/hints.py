@@ -19,7 +19,7 @@ _MEMBER = "Payload"
 
 
 def payload_hint(story: Story, events: Iterable[HistoryEvent], cause: str | None) -> str | None:
-    """What to write if a state failed because the mock of its function answered without `Payload`; else None."""
+    """The remedy if a state failed because the mock of its function answered without `Payload`; else None."""
     failed = story.failed_visit
     body = failed.definition.body if failed is not None else None
     if failed is None or not isinstance(body, TaskDef) or body.resource.short_name != "lambda:invoke":

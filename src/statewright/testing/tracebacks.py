@@ -1,4 +1,4 @@
-"""The traceback of a failed test, without the lines of Statewright and of what Statewright calls.
+"""The traceback of a failed test, without the lines of Statewright and of the libraries below it.
 
 A failure that Statewright means for the author of a test is in the test's own lines: a wrong assertion, a missing mock,
 an unknown name. A fault of Statewright keeps its lines; `--full-trace` shows them always.
@@ -14,7 +14,7 @@ from typing import Final
 _OURS: Final = str(Path(__file__).resolve().parents[1])
 _LIBRARIES: Final = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 _FAULTS: Final = (TypeError, AttributeError, NameError, IndexError, KeyError, AssertionError)
-"""What a fault of Statewright raises. Subclasses are words for the author of the test."""
+"""Exceptions of a fault in Statewright. Their subclasses are meant for the author of the test."""
 
 
 def users_own(problem: BaseException) -> TracebackType | None:
