@@ -293,9 +293,9 @@ def test_idle_workers_and_their_children_are_stopped(level: str, monkeypatch: py
         await create(functions, "f", source)
         assert document(await functions.invoke("f", b"1")) == 1
         (worker,) = functions.invoker.pools.by_number.values()
-        family = worker.family()
         if level != "none":
-            await until_async(lambda: states(family) == ["T", "T"], "the stop of both")
+            await until_async(lambda: states(worker.family()) == ["T", "T"], "the stop of both")
+        family = worker.family()
         again = document(await functions.invoke("f", b"2"))
         return family, again, functions.invoker.pools.by_number
 

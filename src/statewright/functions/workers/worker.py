@@ -228,8 +228,10 @@ class Worker(asyncio.BufferedProtocol):
     def freeze(self) -> None:
         """Stop its processes until the next invocation, as the service freezes an idle environment."""
         if not self._stopped and self.in_hand is None and self.plan.isolation != NONE and not self.plan.virtual_time:
-            self._stopped = self.family()
-            processes.send(self._stopped, signal.SIGSTOP)
+            # A process may be born between the look and the signal; once none is new, none is left to bear any.
+            while born := [pid for pid in self.family() if pid not in self._stopped]:
+                processes.send(born, signal.SIGSTOP)
+                self._stopped += born
 
     def thaw(self) -> None:
         """Let its processes continue."""
