@@ -23,7 +23,8 @@ from typing import Final
 
 from statewright.api import operations
 from statewright.api.app import Api
-from statewright.api.listening import CannotListen, ConnectionTimeouts, Listener, bind, listener
+from statewright.api.http.connections import ConnectionTimeouts
+from statewright.api.http.listening import CannotListen, Listener, bind, listener
 from statewright.api.prometheus import Sample, published
 from statewright.assembly import assemble
 from statewright.background import Background

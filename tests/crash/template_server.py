@@ -35,7 +35,7 @@ def main() -> None:
 
 def _import_everything() -> None:
     import statewright.api.calls.inner
-    import statewright.api.listening
+    import statewright.api.http.listening
     import statewright.cli.serving.logs
     import statewright.integrations.endpoints.tasks
     import statewright.integrations.http

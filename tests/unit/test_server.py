@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 from statewright import server
-from statewright.api.listening import bind
+from statewright.api.http.listening import bind
 from statewright.config import Config, FunctionSettings
 from statewright.engine.executions.views import StatusChange
 from statewright.errors import Unavailable

@@ -14,7 +14,8 @@ from typing import Any, Final
 import uvicorn
 
 from statewright.api.app import GATHER, Api
-from statewright.api.listening import Connections, ConnectionTimeouts, GuardedProtocol, bind
+from statewright.api.http.connections import Connections, ConnectionTimeouts, GuardedProtocol
+from statewright.api.http.listening import bind
 from statewright.api.protocols.wire import Message, Receive
 from statewright.functions.workers.pools import Pools
 from statewright.virtual_clock import VirtualClock

@@ -11,7 +11,7 @@ from statewright.cli.extensions import extensions_option
 from statewright.cli.output import FAILED, NOT_FOUND, OK, USAGE, Stop, stdout
 
 if TYPE_CHECKING:
-    from statewright.api.listening import ConnectionTimeouts
+    from statewright.api.http.connections import ConnectionTimeouts
     from statewright.config import Config
 
 SETTINGS_FILE = "statewright.toml"
@@ -151,7 +151,7 @@ def timeouts_of_environment() -> ConnectionTimeouts:
     """The time limits of connections, with those set by `STATEWRIGHT_HEAD_SECONDS` and so on. Raises: Stop."""
     import os
 
-    from statewright.api.listening import ConnectionTimeouts
+    from statewright.api.http.connections import ConnectionTimeouts
 
     try:
         return ConnectionTimeouts.of(os.environ)

@@ -1,4 +1,4 @@
-"""What `api/listening.py` and `virtual/port.py` take from uvicorn: a new version that has changed it fails here.
+"""What `api/http/` and `virtual/port.py` take from uvicorn: a new version that has changed it fails here.
 
 uvicorn promises none of this, so its minor is pinned (`docs/decisions/0012`). After a new version has been read beside
 our classes, the tables below are brought up to date with the pin.
@@ -17,7 +17,8 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import Server, ServerState
 
-from statewright.api.listening import Connections, GuardedProtocol, Listener
+from statewright.api.http.connections import Connections, GuardedProtocol
+from statewright.api.http.listening import Listener
 from statewright.virtual.port import _Connection
 
 OVERRIDDEN: dict[type, dict[str, str]] = {

@@ -11,15 +11,8 @@ from typing import Any
 import pytest
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-from statewright.api.listening import (
-    CannotListen,
-    ConnectionTimeouts,
-    GuardedProtocol,
-    bind,
-    listener,
-    most_connections,
-    written_whole,
-)
+from statewright.api.http.connections import ConnectionTimeouts, GuardedProtocol, written_whole
+from statewright.api.http.listening import CannotListen, bind, listener, most_connections
 from tests.unit.api.asgi import make_api
 
 

@@ -1,0 +1,1 @@
+"""The HTTP server: its port, and its connections."""
