@@ -28,7 +28,7 @@ NUMBER_BOUND: Final = 5e9
 DEPTH: Final = 100
 _OBJECT: Final = 3
 """Comparisons that matching an element of an array with an object takes as much time as, whatever its members."""
-_CHARACTERS: Final = 64
+_CHARACTERS: Final = 32
 """Characters that are searched in the time of one comparison, at least."""
 
 

@@ -12,6 +12,8 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from statewright.background import in_thread
+from statewright.clock import Clock
 from statewright.errors import ApiError
 from statewright.payload import Json
 from statewright.stores.table_protocol import ItemKey, Span, StoredItem, TableStore
@@ -45,6 +47,8 @@ PAGE_BYTES: Final = 1024 * 1024
 READ_UNIT_BYTES: Final = 4096
 _AT_FIRST: Final = 100
 _AT_ONCE: Final = 2_000
+_LONG_COST: Final = 2_000_000
+"""Characters of items times operands of a filter that are compared on the event loop: about 20 ms. Ours."""
 FILTER: Final = "FilterExpression"
 _INVALID: Final = "One or more parameter values were invalid: "
 
@@ -75,6 +79,8 @@ class Reading:
     """True if items of an index are read from the table, because the projection has attributes that the index lacks."""
     limit: int | None
     is_consistent: bool
+    cost: int
+    """How often a character of an item is read: to parse it, and by each operand of the filter."""
 
     @property
     def space(self) -> int:
@@ -115,7 +121,7 @@ def read_units(size: int, *, is_consistent: bool) -> float:
 # ------------------------------------------------------------------ queries and scans
 
 
-async def query(store: TableStore, table: Table, members: Mapping[str, Json]) -> Page:
+async def query(store: TableStore, clock: Clock, table: Table, members: Mapping[str, Json]) -> Page:
     """A page of a query. Raises: ApiError."""
     refuse_legacy(members)
     texts = {name: members.get(name) for name in (KEY_CONDITION, FILTER, PROJECTION)}
@@ -137,7 +143,7 @@ async def query(store: TableStore, table: Table, members: Mapping[str, Json]) ->
             begin, end = (begin, after.sort) if backward else (after.sort + b"\0", end)
         return await store.span(Span(reading.space, wanted.part, begin, end), limit=limit, backward=backward)
 
-    return await _page(store, reading, read)
+    return await _page(store, clock, reading, read)
 
 
 def _from_start(reading: Reading, given: Json, wanted: KeyRange, *, backward: bool) -> tuple[bytes, bytes]:
@@ -151,7 +157,7 @@ def _from_start(reading: Reading, given: Json, wanted: KeyRange, *, backward: bo
     return (wanted.low, start.sort) if backward else (start.sort + b"\0", wanted.high)
 
 
-async def scan(store: TableStore, table: Table, members: Mapping[str, Json]) -> Page:
+async def scan(store: TableStore, clock: Clock, table: Table, members: Mapping[str, Json]) -> Page:
     """A page of a scan, or of a segment of one. Raises: ApiError."""
     refuse_legacy(members)
     texts = {name: members.get(name) for name in (FILTER, PROJECTION)}
@@ -174,7 +180,7 @@ async def scan(store: TableStore, table: Table, members: Mapping[str, Json]) -> 
         place = (after.part, after.sort) if after is not None else start
         return await store.scan(reading.space, after=place, below=below, limit=limit)
 
-    return await _page(store, reading, read)
+    return await _page(store, clock, reading, read)
 
 
 def _segment_of(members: Mapping[str, Json]) -> tuple[bytes, bytes]:
@@ -222,11 +228,13 @@ def _reading(
     own_keys: Sequence[str],
 ) -> Reading:
     test = None
+    cost = 1
     text = texts[FILTER]
     if text is not None:
         condition = parser.condition(FILTER, text)
         test = Compiler(FILTER, bindings).test(condition)
         for path in _paths_in(condition):
+            cost += 1
             name = str(bindings.path(FILTER, path)[0])
             if name in own_keys:
                 raise invalid(
@@ -250,6 +258,7 @@ def _reading(
         _fetches(table, index, select, asked),
         members.get("Limit"),
         bool(members.get("ConsistentRead")),
+        cost,
     )
 
 
@@ -308,7 +317,10 @@ def _start_place(reading: Reading, given: Json) -> ItemKey:
 
 
 async def _page(
-    store: TableStore, reading: Reading, read: Callable[[ItemKey | None, int], Awaitable[list[StoredItem]]]
+    store: TableStore,
+    clock: Clock,
+    reading: Reading,
+    read: Callable[[ItemKey | None, int], Awaitable[list[StoredItem]]],
 ) -> Page:
     page = Page(index=reading.index)
     table, index = reading.table, reading.index
@@ -325,7 +337,7 @@ async def _page(
                 del found[number + 1 :]
                 break
         page.scanned += len(found)
-        await _show(store, reading, found, page)
+        await _show(store, clock, reading, found, page)
         is_full = size >= PAGE_BYTES or page.scanned == reading.limit
         if found and (is_full or len(found) == wanted):
             item = parse(found[-1])
@@ -341,7 +353,7 @@ async def _page(
     return page
 
 
-async def _show(store: TableStore, reading: Reading, found: list[StoredItem], page: Page) -> None:
+async def _show(store: TableStore, clock: Clock, reading: Reading, found: list[StoredItem], page: Page) -> None:
     """Add the items that pass the filter to a page."""
     items: list[StoredItem] = found
     if reading.fetches:
@@ -355,6 +367,14 @@ async def _show(store: TableStore, reading: Reading, found: list[StoredItem], pa
         if not reading.only_counts:
             page.items += items
         return
+    if sum(len(one.body) for one in items) * reading.cost > _LONG_COST:
+        await in_thread(clock, lambda: _select(reading, items, page))
+    else:
+        _select(reading, items, page)
+
+
+def _select(reading: Reading, items: Sequence[StoredItem], page: Page) -> None:
+    """Add the parts of items that pass the filter to a page."""
     for stored in items:
         item = parse(stored)
         if reading.test is not None and not reading.test(item):

@@ -20,8 +20,7 @@ from statewright.tables.values import Item, Value, checked, invalid, item_size, 
 
 LONGEST_HASH_BYTES: Final = 2048
 LONGEST_RANGE_BYTES: Final = 1024
-LARGEST_ITEM_BYTES: Final = 400 * 1024
-"""Source of all: service quotas."""
+"""Source of both: service quotas."""
 EXPIRIES: Final = b""
 """The single partition of a space of expiry entries."""
 MISMATCH: Final = "The provided key element does not match the schema"

@@ -30,6 +30,8 @@ from statewright.tables.writes import Write, Written, carry_out
 
 Transacted = list[tuple[Write, Written]]
 """The writes of a transaction and their effects."""
+Prepared = tuple[list[Write], list[bool], transactions.ClientToken | None]
+"""A transaction: its writes, which of them return the item that fails their condition, and its token."""
 
 FORGET_EVERY_MS: Final = 60_000
 _NAME: Final = re.compile(r"[a-zA-Z0-9_.\-]+")
@@ -141,11 +143,11 @@ class Tables:
 
     async def query(self, table: Table, request: Mapping[str, Json]) -> Page:
         """A page of a query. Raises: ApiError."""
-        return await reads.query(self.store.tables, table, request)
+        return await reads.query(self.store.tables, self.clock, table, request)
 
     async def scan(self, table: Table, request: Mapping[str, Json]) -> Page:
         """A page of a scan. Raises: ApiError."""
-        return await reads.scan(self.store.tables, table, request)
+        return await reads.scan(self.store.tables, self.clock, table, request)
 
     async def transact(
         self, request: Mapping[str, Json], completion: Completion[Transacted] | None = None
@@ -154,9 +156,19 @@ class Tables:
 
         Raises: ApiError (`Cancelled` among them).
         """
+        return await self.transact_prepared(self.prepared(request), completion)
+
+    def prepared(self, request: Mapping[str, Json]) -> Prepared:
+        """The checked writes of a transaction, and its token. May be called in a thread. Raises: ApiError."""
         writes, shows = transactions.writes_of(request["TransactItems"], self.find)
+        return writes, shows, transactions.client_token_of(request, self.clock.now_ms())
+
+    async def transact_prepared(
+        self, prepared: Prepared, completion: Completion[Transacted] | None = None
+    ) -> Transacted:
+        """As `transact`."""
+        writes, shows, token = prepared
         now_ms = self.clock.now_ms()
-        token = transactions.client_token_of(request, now_ms)
         if token is not None and now_ms - self._forgot_ms >= FORGET_EVERY_MS:
             self._forgot_ms = now_ms
             self._background.spawn(transactions.forget_tokens(self.store.tables, now_ms))

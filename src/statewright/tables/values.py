@@ -10,6 +10,7 @@ Source: developer guide, "Supported data types and naming rules", "Item sizes an
 from __future__ import annotations
 
 import binascii
+import math
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Callable
@@ -25,6 +26,8 @@ Item = dict[str, Value]
 TYPES: Final = ("B", "NULL", "SS", "BOOL", "L", "BS", "N", "NS", "S", "M")
 DEEPEST: Final = 32
 """Source: service quotas, nested attribute depth."""
+LARGEST_ITEM_BYTES: Final = 400 * 1024
+"""Source: service quotas."""
 _DIGITS: Final = 38
 _GREATEST_EXPONENT: Final = 125
 _LEAST_EXPONENT: Final = -130
@@ -291,9 +294,14 @@ def size_of(value: Value) -> int:
     return 1
 
 
-def item_size(item: Item) -> int:
-    """The size of a stored item in bytes."""
-    return sum(utf8_length(name) + size_of(value) for name, value in item.items())
+def item_size(item: Item, most: float = math.inf) -> int:
+    """The size of a stored item in bytes; of one that has more than `most`, only that it is more."""
+    size = 0
+    for name, value in item.items():
+        size += utf8_length(name) + size_of(value)
+        if size > most:
+            break
+    return size
 
 
 def binary_length(text: str) -> int:

@@ -18,9 +18,9 @@ from statewright.tables.expressions.conditions import Compiler, Test, look_up
 from statewright.tables.expressions.parser import condition, update
 from statewright.tables.expressions.projections import cutter
 from statewright.tables.expressions.tree import Step
-from statewright.tables.expressions.updates import PARAMETER, Update
-from statewright.tables.table import LARGEST_ITEM_BYTES, Entry, Table, dump, parse
-from statewright.tables.values import Item, checked_item, invalid, item_size
+from statewright.tables.expressions.updates import PARAMETER, TOO_LARGE, Update
+from statewright.tables.table import Entry, Table, dump, parse
+from statewright.tables.values import LARGEST_ITEM_BYTES, Item, checked_item, invalid, item_size
 
 KIB: Final = 1024
 LEGACY: Final = {
@@ -132,9 +132,10 @@ def update_of(table: Table, members: Mapping[str, Json]) -> Write:
 
     def make(before: Item | None) -> tuple[Item, StoredItem]:
         item = compiled(before if before is not None else key)
-        size = item_size(item)
+        # An update may write the same large value to many attributes.
+        size = item_size(item, LARGEST_ITEM_BYTES)
         if size > LARGEST_ITEM_BYTES:
-            raise invalid("Item size to update has exceeded the maximum allowed size")
+            raise invalid(TOO_LARGE)
         table.check_index_keys(item, of_update=True)
         return item, StoredItem(size, dump(item))
 

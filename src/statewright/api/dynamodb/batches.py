@@ -5,11 +5,12 @@ Source: API reference, both pages; texts observed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from statewright.api.dynamodb.shown import capacity, shown_item, with_capacity
 from statewright.api.operations import App, Call, operation
+from statewright.api.protocols.bounds import apart
 from statewright.payload import Json, JsonObject
 from statewright.stores.completion import adapted
 from statewright.stores.table_protocol import ItemKey
@@ -77,10 +78,7 @@ async def batch_write_item(app: App, call: Call, request: Json) -> Json:
         raise invalid("The batch write request list for a table cannot be null or empty")
     if sum(len(requests) for requests in wanted.values()) > MOST_WRITTEN:
         raise invalid("Too many items requested for the BatchWriteItem call")
-    writes: list[Write] = []
-    for reference, requests in wanted.items():
-        table = tables.find(reference)
-        writes += [_write_of(table, one) for one in requests]
+    writes = await apart(call.size, _writes_of, tables.find, wanted)
     if len({write.place for write in writes}) < len(writes):
         raise invalid(_DUPLICATES)
 
@@ -95,6 +93,14 @@ async def batch_write_item(app: App, call: Call, request: Json) -> Json:
         return with_capacity({"UnprocessedItems": {}}, [one for one in consumed if one is not None])
 
     return answer(await tables.write_all(writes, adapted(call.completion, answer)))
+
+
+def _writes_of(find: Callable[[str], Table], wanted: Json) -> list[Write]:
+    writes: list[Write] = []
+    for reference, requests in wanted.items():
+        table = find(reference)
+        writes += [_write_of(table, one) for one in requests]
+    return writes
 
 
 def _write_of(table: Table, given: Json) -> Write:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from statewright.api.dynamodb.shown import capacity, shown_item, with_capacity
 from statewright.api.operations import App, Call, operation
+from statewright.api.protocols.bounds import apart
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject
 from statewright.stores.completion import adapted
@@ -28,7 +29,7 @@ async def put_item(app: App, call: Call, request: Json) -> Json:
     tables = app.services.tables
     _refuse_values(request)
     table = tables.find(request["TableName"])
-    return await _write(tables, call, request, put_of(table, request))
+    return await _write(tables, call, request, await apart(call.size, put_of, table, request))
 
 
 @operation("dynamodb", "DeleteItem")
@@ -37,7 +38,7 @@ async def delete_item(app: App, call: Call, request: Json) -> Json:
     tables = app.services.tables
     _refuse_values(request)
     table = tables.find(request["TableName"])
-    return await _write(tables, call, request, delete_of(table, request))
+    return await _write(tables, call, request, await apart(call.size, delete_of, table, request))
 
 
 @operation("dynamodb", "UpdateItem")
@@ -45,7 +46,7 @@ async def update_item(app: App, call: Call, request: Json) -> Json:
     """Change attributes of an item, or create it."""
     tables = app.services.tables
     table = tables.find(request["TableName"])
-    return await _write(tables, call, request, update_of(table, request))
+    return await _write(tables, call, request, await apart(call.size, update_of, table, request))
 
 
 @operation("dynamodb", "GetItem")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from statewright.api.dynamodb.shown import capacity, shown_item, with_capacity
 from statewright.api.operations import App, Call, operation
+from statewright.api.protocols.bounds import apart
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject
 from statewright.stores.completion import adapted
@@ -32,8 +33,10 @@ async def transact_write_items(app: App, call: Call, request: Json) -> Json:
         consumed = [capacity(wanted, table, amounts, kind="Write") for table, amounts in units.items()]
         return with_capacity({}, [one for one in consumed if one is not None])
 
+    tables = app.services.tables
     try:
-        return answer(await app.services.tables.transact(request, adapted(call.completion, answer)))
+        prepared = await apart(call.size, tables.prepared, request)
+        return answer(await tables.transact_prepared(prepared, adapted(call.completion, answer)))
     except Cancelled as cancelled:
         reasons = [_shown_reason(call, reason) for reason in cancelled.reasons]
         raise ApiError(cancelled.code, cancelled.message, details={"CancellationReasons": reasons}) from None

@@ -18,9 +18,12 @@ from statewright.tables.expressions.bindings import Bindings
 from statewright.tables.expressions.conditions import look_up, shown_path
 from statewright.tables.expressions.parser import fault
 from statewright.tables.expressions.tree import Action, Call, Literal, Operand, Path, Step, Sum
-from statewright.tables.values import EXACT, Item, Value, invalid, kind_of, plain_text
+from statewright.tables.values import EXACT, LARGEST_ITEM_BYTES, Item, Value, invalid, kind_of, plain_text
 
 PARAMETER: Final = "UpdateExpression"
+TOO_LARGE: Final = "Item size to update has exceeded the maximum allowed size"
+_MOST_APPENDED: Final = 4 * LARGEST_ITEM_BYTES
+"""Elements of all lists that one update puts together. Ours: an item has one for each of its bytes at most."""
 _SETS: Final = frozenset({"SS", "NS", "BS"})
 _NAMES: Final = {
     "S": "STRING",
@@ -46,7 +49,7 @@ class Update:
 
     def __init__(self, actions: Sequence[Action], bindings: Bindings, keys: Sequence[str]) -> None:
         """Compile the actions. Raises: ApiError, also for a path that is part of the key."""
-        compiler = _Compiler(bindings)
+        compiler = self._compiler = _Compiler(bindings)
         self._tree: Tree = {}
         self.paths: list[tuple[Step, ...]] = []
         """The path of every action, in their order."""
@@ -102,6 +105,7 @@ class Update:
 
     def __call__(self, item: Item) -> Item:
         """Return the updated item. Raises: ApiError."""
+        self._compiler.appended = 0
         return _changed_members(item, self._tree, item)
 
 
@@ -145,6 +149,8 @@ def _changed(value: Value | None, node: Tree | Change, item: Item) -> Value | No
 class _Compiler:
     def __init__(self, bindings: Bindings) -> None:
         self._bindings = bindings
+        self.appended = 0
+        """Elements of the lists that have been put together."""
 
     def change(self, action: Action) -> Change:
         if action.operand is None:
@@ -189,7 +195,15 @@ class _Compiler:
 
     def _list_append(self, call: Call) -> Read:
         left, right = (self._operand("list_append", argument, "L") for argument in call.arguments)
-        return lambda item: {"L": [*_of_kind(left(item), "L"), *_of_kind(right(item), "L")]}
+
+        def append(item: Item) -> Value:
+            one, other = _of_kind(left(item), "L"), _of_kind(right(item), "L")
+            self.appended += len(one) + len(other)
+            if self.appended > _MOST_APPENDED:
+                raise invalid(TOO_LARGE)
+            return {"L": [*one, *other]}
+
+        return append
 
     def _if_not_exists(self, call: Call) -> Read:
         path, otherwise = call.arguments
@@ -236,7 +250,8 @@ def _added(before: Value | None, value: Value) -> Value:
     content = _of_kind(before, kind)
     if kind == "N":
         return {"N": plain_text(EXACT.add(Decimal(content), Decimal(value["N"])))}
-    return {kind: [*content, *(element for element in value[kind] if element not in set(content))]}
+    there = set(content)
+    return {kind: [*content, *(element for element in value[kind] if element not in there)]}
 
 
 def _without(before: Value | None, value: Value) -> Value | None:
