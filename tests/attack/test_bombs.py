@@ -168,6 +168,33 @@ def test_a_long_text_is_no_bomb(holding):
     assert held.references < MOST_REFERENCES
 
 
+DENSE = {
+    "members": b'{"a":1},' * 600_000,
+    "lists": b"[]," * 1_600_000,
+    "numbers": b"1," * 3_000_000,
+    "texts": b'"a",' * 1_500_000,
+}
+"""Payloads of many values, near the longest that Invoke takes, and near the limit on values."""
+
+
+@slow
+@pytest.mark.parametrize("name", DENSE)
+def test_a_dense_payload_is_parsed_in_another_process(holding, name):
+    for end, status, word in ((b"1]", 404, b"Function not found"), (b"x]", 400, b"Could not parse payload into json")):
+        body = b"[" + DENSE[name] + end
+        held = holding.signed("lambda", "POST", "/2015-03-31/functions/none/invocations", body)
+        assert (held.status, word in held.body) == (status, True), held.body[:200]
+        assert held.references < MOST_REFERENCES
+
+
+@slow
+def test_a_payload_of_too_many_values_is_refused_beside_the_loop(holding):
+    body = b"[" + b'{"a":[]},' * 650_000 + b"1]"
+    held = holding.signed("lambda", "POST", "/2015-03-31/functions/none/invocations", body)
+    assert (held.status, b"more values" in held.body) == (400, True), held.body[:200]
+    assert held.references < MOST_REFERENCES
+
+
 # ------------------------------------------------------------------ packages
 
 

@@ -93,7 +93,7 @@ def test_the_size_of_an_item_is_counted_no_further_than_its_bound() -> None:
             Read.times += 1
             return super().items()
 
-    item = {str(number): Read(S="a" * 100) for number in range(100)}
+    item: dict[str, Any] = {str(number): Read(S="a" * 100) for number in range(100)}
     assert item_size(item, 1_000) > 1_000
     assert Read.times == 10
     assert item_size(item) == 100 * 100 + 190
@@ -108,7 +108,7 @@ def test_a_set_is_added_to_by_looking_each_element_up() -> None:
             Text.hashed += 1
             return super().__hash__()
 
-    there = [Text(number) for number in range(500)]
+    there: list[Any] = [Text(number) for number in range(500)]
     values = {":v": {"NS": [str(-number) for number in range(1, 500)]}}
     assert len(updated("ADD s :v", {"s": {"NS": there}}, values)["s"]["NS"]) == 999
     assert Text.hashed <= 1_000

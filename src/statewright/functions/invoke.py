@@ -313,27 +313,31 @@ class Invoker:
         return Confinement(level, str(code), plans.visible_folders(self.config), (str(code.parents[1]),))
 
 
-def check_payload(payload: bytes, kind: str) -> bytes:
-    """Check a payload for a handler; an empty one means an empty object.
-
-    Raises: ApiError (`RequestTooLargeException`, `InvalidRequestContentException`).
-    """
+def check_size(payload: bytes, kind: str) -> None:
+    """Check the size of a payload. Raises: ApiError (`RequestTooLargeException`)."""
     most = FUNCTION_EVENT_BYTES if kind == "Event" else FUNCTION_REQUEST_BYTES
     if len(payload) > most:
         raise names.refusal(
             "RequestTooLargeException",
             f"{len(payload)} byte payload is too large for the {kind} invocation type (limit {most} bytes)",
         )
-    if not payload.strip():
-        return b"{}"
+
+
+def json_fault(payload: bytes) -> str | None:
+    """Why a payload is no JSON text; None if it is one. Nothing else runs in this process meanwhile."""
     try:
         orjson.loads(payload)
     except orjson.JSONDecodeError as problem:
-        raise names.refusal(
-            "InvalidRequestContentException",
-            f"Could not parse request body into json: Could not parse payload into json: {problem}",
-        ) from None
-    return payload
+        return str(problem)
+    return None
+
+
+def no_json(fault: str) -> ApiError:
+    """The refusal of a payload that is no JSON text."""
+    return names.refusal(
+        "InvalidRequestContentException",
+        f"Could not parse request body into json: Could not parse payload into json: {fault}",
+    )
 
 
 def decoded_context(text: str | None) -> JsonObject | None:

@@ -43,8 +43,17 @@ def refuse_dense_json(body: bytes, most: int = MOST_COST) -> None:
 
     Raises: ApiError (`SerializationException`).
     """
+    if is_dense_json(body, most):
+        raise ApiError(
+            "SerializationException",
+            "The request has more values than Statewright reads in one request; send it in parts.",
+        )
+
+
+def is_dense_json(body: bytes, most: int) -> bool:
+    """True if the values of JSON may take more than so many microseconds to build."""
     if len(body) <= _SHORT_BYTES or _cost(body) <= most:
-        return
+        return False
     # Most of it may be inside texts: a definition, an input, a message.
     cost, place = 0, 0
     while place < len(body):
@@ -52,10 +61,8 @@ def refuse_dense_json(body: bytes, most: int = MOST_COST) -> None:
         part, place = _without_strings(body, place, end)
         cost += _cost(part)
         if cost > most:
-            raise ApiError(
-                "SerializationException",
-                "The request has more values than Statewright reads in one request; send it in parts.",
-            )
+            return True
+    return False
 
 
 def refuse_dense_cbor(body: bytes) -> None:
