@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from statewright.payload import Json
+from statewright.projects.builds import SOURCES, built, has_handler
 from statewright.projects.cloudformation import Stack
 from statewright.projects.evaluation import waits
 from statewright.projects.foreign_layers import is_foreign, what_to_do
@@ -26,7 +27,6 @@ Locate = Callable[[str, str], Path | None]
 
 _PROPERTY: Final = {FUNCTION: "Code", LAYER: "Content", MACHINE: "DefinitionS3Location"}
 _NOT_RUN: Final = ("java", "dotnet", "go1", "ruby")
-_SOURCES: Final = {"python": (".py",), "nodejs": (".js", ".mjs", ".cjs")}
 _REMOTE: Final = ("s3://", "https://", "http://")
 
 
@@ -39,8 +39,11 @@ def attach(stack: Stack, locate: Locate | None = None) -> None:
             stack.resources[resource.id] = _whole(stack, found) if found.type == MACHINE else found
     for resource in list(stack.resources.values()):
         if resource.type == FUNCTION:
+            resource = built(stack, resource)
             _check_function(stack, resource)
             stack.resources[resource.id] = _without_foreign_layers(stack, resource)
+        elif resource.type == LAYER:
+            stack.resources[resource.id] = built(stack, resource)
 
 
 def local_path(stack: Stack, id_: str, value: Json, locate: Locate | None) -> Path | None:
@@ -51,12 +54,18 @@ def local_path(stack: Stack, id_: str, value: Json, locate: Locate | None) -> Pa
     folder = stack.template.path.parent
     if isinstance(value, str) and value and not value.startswith(_REMOTE):
         return (folder / value).resolve()
-    if locate is None:
-        return None
     if isinstance(value, dict):
         bucket = value.get("S3Bucket", value.get("Bucket"))
         key = value.get("S3Key", value.get("Key"))
-        return locate(bucket, key) if isinstance(bucket, str) and isinstance(key, str) else None
+        if not isinstance(key, str):
+            return None
+        # A packaged service has its zip beside its template.
+        beside = folder / key.rsplit("/", 1)[-1]
+        if beside.suffix == ".zip" and beside.is_file():
+            return beside
+        return locate(bucket, key) if locate is not None and isinstance(bucket, str) else None
+    if locate is None:
+        return None
     if isinstance(value, str) and not waits(value):
         rest = value.split("://", 1)[1] if "://" in value else value
         return locate(rest, rest.rsplit("/", 1)[-1])
@@ -81,9 +90,8 @@ def _attached(stack: Stack, resource: Resource, name: str, locate: Locate | None
         return resource
     path = local_path(stack, resource.id, value, locate)
     if path is None:
-        stack.sources.error(
-            place, f"{resource.id}: {name} is not a local path, and objects in remote buckets are not fetched"
-        )
+        words = "is not a local path: it is taken from that bucket of this server, if it has one"
+        stack.sources.warning(place, f"{resource.id}: {name} {words}")
         return resource
     shown = stack.sources.shown(path)
     if not path.exists():
@@ -170,7 +178,7 @@ def _without_foreign_layers(stack: Stack, function: Resource) -> Resource:
 
 
 def _check_handler(stack: Stack, function: Resource, folder: Path, handler: str, runtime: str) -> None:
-    endings = next((found for start, found in _SOURCES.items() if runtime.startswith(start)), None)
+    endings = next((found for start, found in SOURCES.items() if runtime.startswith(start)), None)
     if endings is None:
         return
     module, dot, _ = handler.rpartition(".")
@@ -178,11 +186,9 @@ def _check_handler(stack: Stack, function: Resource, folder: Path, handler: str,
     if not dot:
         stack.sources.error(place, f"{function.id}: the handler {handler} must be MODULE.FUNCTION")
         return
+    if has_handler(folder, handler, runtime):
+        return
     path = module.replace(".", "/") if runtime.startswith("python") else module
-    if any((folder / f"{path}{ending}").is_file() for ending in endings):
-        return
-    if runtime.startswith("python") and (folder / path / "__init__.py").is_file():
-        return
     named = folder / f"{path}{endings[0]}"
     try:
         beside = [other.name for other in named.parent.iterdir()]

@@ -61,9 +61,17 @@ class Identity:
         }
 
 
+def home_of(path: Path) -> Path:
+    """The folder of a project: that of its file, without the hidden folders of a build (`.aws-sam/build`)."""
+    folder = path if path.is_dir() else path.parent
+    if folder.name == "build" and folder.parent.name == ".aws-sam":
+        folder = folder.parent
+    return folder.parent if folder.name in (".aws-sam", ".serverless") else folder
+
+
 def stack_name(path: Path) -> str:
     """The default name of a project: its folder's name, without characters that the service does not allow."""
-    folder = path if path.is_dir() else path.parent
+    folder = home_of(path)
     name = re.sub(r"[^A-Za-z0-9]+", "-", folder.name).strip("-")
     return name if name[:1].isalpha() else f"project-{name}".strip("-")
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from statewright.payload import Json
 from statewright.projects import cdk
-from statewright.projects.cloudformation import Identity, Stack, stack_name
+from statewright.projects.cloudformation import Identity, Stack, home_of, stack_name
 from statewright.projects.evaluation import text_of
 from statewright.projects.ordering import arrange
 from statewright.projects.resources import Place, Project, ProjectError, ProjectKind
@@ -26,6 +26,8 @@ from statewright.projects.supported import tell_unsupported
 
 TEMPLATES: Final = ("template.yaml", "template.yml", "template.json")
 SERVERLESS: Final = ("serverless.yml", "serverless.yaml", "serverless.json", "serverless.ts", "serverless.js")
+PACKAGED: Final = (".aws-sam/build/template.yaml", ".serverless/cloudformation-template-update-stack.json")
+"""Templates that `sam build` and `serverless package` have written, for folders without a file of their own."""
 _IS_TEMPLATE: Final = re.compile(
     r"""(?m)(?:^\s*|[{,]\s*)["']?(?:Resources|AWSTemplateFormatVersion|Transform)["']?\s*:"""
 )
@@ -44,9 +46,9 @@ def read_project(
     """Read the project of a folder, or the one that a file describes.
 
     A folder's project is the first that exists: a template with resources, the output of a CDK application, a
-    `serverless.yml`. `parameters` replace those of the file; `stage` is for kinds of files that know stages, and names
-    the environment of a `samconfig.toml`; `name` replaces the name that the files give. The problems of the project
-    are in its findings.
+    `serverless.yml`, a packaged template. `parameters` replace those of the file; `stage` is for kinds of files that
+    know stages, and names the environment of a `samconfig.toml`; `name` replaces the name that the files give. The
+    problems of the project are in its findings.
 
     Raises: ProjectError when there is nothing to read.
     """
@@ -64,7 +66,7 @@ def read_project(
     if kind == "cdk":
         return cdk.read(file, account, region, parameters, name)
     sources = Sources(file.parent)
-    settings = read_samconfig(file.parent, stage or "default", sources)
+    settings = read_samconfig(home_of(file), stage or "default", sources)
     identity = Identity(name or settings.stack_name or stack_name(file), account, region)
     return _read_template(file, identity, sources, settings.parameters, parameters)
 
@@ -80,6 +82,11 @@ def project_file(path: Path) -> tuple[ProjectKind, Path] | None:
     if assembly is not None:
         return "cdk", assembly
     service = next((path / name for name in SERVERLESS if (path / name).is_file()), None)
+    if service is None or service.suffix in (".ts", ".js"):
+        # What a program means is in the template that it was packaged as.
+        packaged = next((path / name for name in PACKAGED if (path / name).is_file()), None)
+        if packaged is not None:
+            return "sam", packaged
     return ("serverless", service) if service is not None else None
 
 

@@ -469,3 +469,33 @@ def test_patterns_of_packages(tmp_path: Path) -> None:
     )
     assert project.resources["ALambdaFunction"].patterns == ("!serverless.yml", "!docs/**", "!**", "src/**")
     assert project.resources["BLambdaFunction"].patterns[-2:] == ("more.txt", "extra.txt")
+
+
+def test_the_framework_s_own_ids_and_its_default_runtime(tmp_path: Path) -> None:
+    project = read(
+        tmp_path,
+        """\
+        service: shop
+        provider: aws
+        functions:
+          web:
+            handler: web.handler
+            environment: {API: !Ref ApiGatewayRestApi, ROLE: !GetAtt IamRoleLambdaExecution.Arn}
+        resources:
+          Resources:
+            Part:
+              Type: AWS::ApiGateway::Resource
+              Properties: {RestApiId: !Ref ApiGatewayRestApi}
+          Outputs:
+            Root: {Value: !GetAtt ApiGatewayRestApi.RootResourceId}
+            Logs: {Value: !Ref WebLogGroup}
+        """,
+        name="serverless.yml",
+    )
+    write(tmp_path, {"web.js": ""})
+    assert [text for text in texts(project, "ERROR") if "web.js" not in text] == []
+    assert project.resources["WebLambdaFunction"].properties["Runtime"] == "nodejs20.x"
+    kinds = {name: found.type for name, found in project.resources.items()}
+    assert kinds["ApiGatewayRestApi"] == "AWS::ApiGateway::RestApi"
+    assert kinds["IamRoleLambdaExecution"] == "AWS::IAM::Role"
+    assert project.resources["WebLogGroup"].properties == {"LogGroupName": "/aws/lambda/shop-dev-web"}

@@ -20,6 +20,7 @@ from statewright.projects.ordering import arrange
 from statewright.projects.resources import Place, Project
 from statewright.projects.sam.template import merged
 from statewright.projects.serverless.events import function_events, invoke_config, machine_events
+from statewright.projects.serverless.implied import add_implied
 from statewright.projects.serverless.service import Service, normalized, renamed
 from statewright.projects.serverless.variables import Variables
 from statewright.projects.sources import Sources, Steps, Template, meant
@@ -32,6 +33,8 @@ _SECTIONS: Final = (
     "provider", "resources", "service", "stages", "state", "stepFunctions", "tenant",
     "unresolvedVariablesNotificationMode", "useDotenv", "variablesResolutionMode",
 )  # fmt: skip
+DEFAULT_RUNTIME: Final = "nodejs20.x"
+"""Source: Serverless Framework guide, `provider.runtime`, version 4."""
 _FUNCTION: Final = {
     "description": "Description", "handler": "Handler", "layers": "Layers", "memorySize": "MemorySize",
     "reservedConcurrency": "ReservedConcurrentExecutions", "role": "Role", "runtime": "Runtime", "timeout": "Timeout",
@@ -82,6 +85,7 @@ def read(file: Path, account: str, region: str, parameters: Mapping[str, str], s
     stack = read_stack(
         template, identity, Setting(sources), value=service.template(), origins=service.origins, generated=service.names
     )
+    add_implied(stack)
     for id_, patterns in service.patterns.items():
         if id_ in stack.resources:
             stack.resources[id_] = replace(stack.resources[id_], patterns=patterns)
@@ -229,7 +233,8 @@ def _function(service: Service, key: str, body: Json) -> None:
         if "handler" not in body:
             service.sources.error(service.place(at), f"the function {key} has no handler")
         if "Runtime" not in properties:
-            service.sources.error(service.place(at), f"the function {key} has no runtime, and provider has none either")
+            properties["Runtime"] = DEFAULT_RUNTIME
+            service.sources.info(service.place(at), f"the function {key} has no runtime, so it gets {DEFAULT_RUNTIME}")
     id_ = f"{normalized(key)}LambdaFunction"
     service.add(
         id_, "AWS::Lambda::Function", properties, at, needs=body.get("dependsOn"), condition=body.get("condition")
