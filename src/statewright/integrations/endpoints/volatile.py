@@ -1,12 +1,13 @@
 """Services that are neither Statewright's own nor at an endpoint: moto, in a child process, started at first use.
 
-The data in moto is lost with its process, hence the name volatile. The process outlives a killed server: its socket is
-in the data folder, and the next server that needs it adopts it. After ten minutes without a connection to that socket
-it exits. `volatile_server.py` runs in the child.
+The data in moto is lost with its process, hence the name volatile. The process ends with a clean stop of the server
+that uses it. It outlives a killed server: its socket is in the data folder, and the next server that needs it adopts
+it. After ten minutes without a connection to that socket it exits. `volatile_server.py` runs in the child.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import socket
@@ -20,6 +21,7 @@ from typing import Final
 
 from statewright.config import Config, Endpoint
 from statewright.files.data_folder import FOLDER_MODE
+from statewright.integrations.endpoints.volatile_server import FAREWELL
 
 SOCKET_NAME: Final = "volatile.sock"
 START_SECONDS: Final = 60.0
@@ -57,9 +59,12 @@ class VolatileServices:
             return self._endpoint
 
     def close(self) -> None:
-        """Disconnect from the child, which exits by itself unless another server adopts it."""
+        """End the child, unless another server is connected to it, too. Part of a clean stop."""
         with self._lock:
             if self._connection is not None:
+                with contextlib.suppress(OSError):
+                    self._connection.setblocking(True)
+                    self._connection.sendall(FAREWELL)
                 self._connection.close()
                 self._connection = None
 

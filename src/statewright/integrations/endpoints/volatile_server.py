@@ -1,7 +1,8 @@
 """The child process with moto in it: `python -m statewright.integrations.endpoints.volatile_server SOCKET`.
 
-A server that needs it connects to the socket, receives pid and port, and stays connected. After ten minutes without a
-connection the process exits. The wait is in real time: it concerns processes, not workflows.
+A server that needs it connects to the socket, receives pid and port, and stays connected. One that stops cleanly says
+farewell, and the process exits with the last such server; after a server that was killed, it waits ten minutes for
+another connection. The wait is in real time: it concerns processes, not workflows.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import time
 from typing import Final
 
 ALONE_SECONDS: Final = 600.0
+FAREWELL: Final = b"."
+"""The only byte that a client writes: it stops cleanly, and needs the process no more."""
 
 
 def main(path: str, alone_seconds: float = ALONE_SECONDS) -> None:
@@ -43,7 +46,7 @@ def main(path: str, alone_seconds: float = ALONE_SECONDS) -> None:
 
 
 def _serve_clients(listening: socket.socket, greeting: bytes, alone_seconds: float) -> None:
-    """Greet each client that connects; return after so many seconds without one."""
+    """Greet each client that connects; return once the last one has said farewell, or after so many seconds without."""
     clients: list[socket.socket] = []
     alone_since = time.monotonic()
     while clients or time.monotonic() - alone_since < alone_seconds:
@@ -55,13 +58,15 @@ def _serve_clients(listening: socket.socket, greeting: bytes, alone_seconds: flo
                 client.sendall(greeting)
                 clients.append(client)
                 continue
-            # A client never writes: its socket is readable once it has disconnected.
+            # A socket is readable once its client has said farewell or has disconnected.
+            said = b""
             with contextlib.suppress(OSError):
-                if one.recv(1):
-                    continue
+                said = one.recv(1)
             one.close()
             clients.remove(one)
             alone_since = time.monotonic()
+            if said == FAREWELL and not clients:
+                return
 
 
 if __name__ == "__main__":

@@ -37,6 +37,26 @@ def test_a_child_that_answers_is_adopted(tmp_path: Path) -> None:
     assert not child.is_alive()
 
 
+def test_a_child_ends_with_the_clean_stop_of_its_last_server(tmp_path: Path) -> None:
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listening.bind(str(_socket_path(tmp_path)))
+    listening.listen()
+    child = threading.Thread(target=_serve_clients, args=(listening, b"77 4242", 10 * PATIENCE_SECONDS), daemon=True)
+    child.start()
+    killed, first, last = (VolatileServices(Config(), tmp_path) for _ in range(3))
+    for services in (killed, first, last):
+        assert services.endpoint() is not None
+    assert killed._connection is not None
+    killed._connection.close()
+    first.close()
+    assert last.endpoint() is not None
+    assert last._is_alive(), "another server needs it still"
+    last.close()
+    child.join(PATIENCE_SECONDS)
+    listening.close()
+    assert not child.is_alive()
+
+
 def test_a_long_folder_has_a_short_socket(tmp_path: Path) -> None:
     folder = tmp_path / ("x" * 90)
     path = _socket_path(folder)
