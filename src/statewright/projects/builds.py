@@ -1,4 +1,4 @@
-"""What `sam build` has made of a template's functions and layers, and when it is used in place of the source.
+"""The output of `sam build` for functions and layers, and when it is used in place of the source.
 
 The source is what runs, so that a change takes effect at once. A build is used where the source alone cannot run: its
 handler is TypeScript or compiled, or packages that it needs are not beside it.
