@@ -172,12 +172,9 @@ class Server:
         from botocore.exceptions import ConnectionError as NoConnection
         from botocore.parsers import ResponseParserError
 
-        if self._client is None:
-            self._client = _make_client(
-                self._service, self.endpoint, self._identity or _identity(), self._headers, self._answer_seconds
-            )
+        client = self.client()
         try:
-            answer: Answer = getattr(self._client, operation)(**members)
+            answer: Answer = getattr(client, operation)(**members)
         except ClientError as refused:
             said = refused.response.get("Error", {})
             code = str(said.get("Code", "Unknown"))
@@ -195,6 +192,14 @@ class Server:
         if "html" in headers.get("content-type", ""):
             raise Unreachable(self.endpoint, "another program answers there")
         return answer
+
+    def client(self) -> Any:
+        """The botocore client, made when it is first needed. Raises: Stop for an endpoint that cannot be one."""
+        if self._client is None:
+            self._client = _make_client(
+                self._service, self.endpoint, self._identity or _identity(), self._headers, self._answer_seconds
+            )
+        return self._client
 
     def pages(self, operation: str, member: str, *, most: int | None = None, **members: object) -> Iterator[Any]:
         """List the elements of `member` in an operation's answers, page after page, up to `most` of them."""

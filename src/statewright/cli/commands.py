@@ -12,7 +12,7 @@ import sys
 import click
 
 from statewright import __version__
-from statewright.cli.completion import completion
+from statewright.cli.completion import VARIABLE, completion
 from statewright.cli.env import aws, env
 from statewright.cli.inspection.data_table import table
 from statewright.cli.inspection.execution import execution
@@ -132,6 +132,10 @@ def run_command(arguments: list[str]) -> int:
 
 
 def _code_of(arguments: list[str]) -> int:
+    if VARIABLE in os.environ:
+        from statewright.cli.completion_shells import register
+
+        register()
     try:
         answer: object = commands.main(args=arguments, prog_name="statewright", standalone_mode=False)
         # Commands that cannot fail after their work return nothing.

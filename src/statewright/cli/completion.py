@@ -1,4 +1,6 @@
-"""`statewright completion SHELL`: the script that lets a shell complete commands and options, and how to install it."""
+"""`statewright completion SHELL`: the script that lets a shell complete commands, options and their values, and how to
+install it. What is completed is `completion_values.py`'s, how with a shell `completion_shells.py`'s.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +15,16 @@ _INSTALL: Final = {
     "zsh": 'statewright completion zsh > "${fpath[1]}/_statewright"',
     "fish": "statewright completion fish > ~/.config/fish/completions/statewright.fish",
 }
+VARIABLE: Final = "_STATEWRIGHT_COMPLETE"
+"""The variable by which a shell asks for completions; Click's name for it."""
 
 
 @click.command(short_help="Print the completion script for a shell.")
 @click.argument("shell", type=click.Choice(list(_INSTALL)))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print a script by which bash (4.4 or newer), zsh or fish completes commands, options and their values.
+    """Print a script by which bash (4.4 or newer), zsh or fish completes commands, options and their values: files,
+    and the names of machines, executions, functions, queues and the like that the server has.
 
     \b
     Examples:
@@ -28,12 +33,14 @@ def completion(context: click.Context, shell: str) -> None:
       statewright completion zsh > "${fpath[1]}/_statewright"
       statewright completion fish > ~/.config/fish/completions/statewright.fish
     """
-    from click.shell_completion import get_completion_class
+    from click.shell_completion import ShellComplete
 
-    completer = get_completion_class(shell)
-    assert completer is not None, "the choices are Click's own"
+    from statewright.cli.completion_shells import Bash, Fish, Zsh
+
+    completers: dict[str, type[ShellComplete]] = {"bash": Bash, "zsh": Zsh, "fish": Fish}
+    completer = completers[shell]
     # Click's own check of bash's version runs bash, which need not be there where the script is made.
-    made = completer(context.find_root().command, {}, "statewright", "_STATEWRIGHT_COMPLETE")
+    made = completer(context.find_root().command, {}, "statewright", VARIABLE)
     printer = stdout()
     printer.plain(made.source_template % made.source_vars())
     if printer.is_terminal:

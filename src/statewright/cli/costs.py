@@ -21,7 +21,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 def cost_options(command: Command) -> Command:
     """`--cost` and `--prices`."""
     prices = click.option(
-        "--prices", metavar="TABLE", help="Prices for --cost: the name of a built-in table, or a file."
+        "--prices", metavar="DATE|FILE", help="Prices for --cost: the name of a built-in table, or a file."
     )
     cost = click.option("--cost", is_flag=True, help="Estimate the cost in the cloud, line by line.")
     return cost(prices(command))

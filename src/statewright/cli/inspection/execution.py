@@ -18,7 +18,7 @@ from statewright.cli.table import dated, length_words, local_time, print_answer,
 STATUSES = ("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED", "PENDING_REDRIVE")
 HELD_AT_ONCE = 50
 
-machine_option = click.option("--machine", metavar="NAME", help="The state machine of the execution.")
+machine_option = click.option("--machine", metavar="MACHINE", help="The state machine of the execution.")
 
 
 @click.group(short_help="List, show, follow and change executions.")
@@ -36,7 +36,7 @@ def execution() -> None:
 
 
 @execution.command("list", short_help="List executions, newest first.")
-@click.option("--machine", metavar="NAME", help="Only executions of this machine, NAME:VERSION or NAME:ALIAS.")
+@click.option("--machine", metavar="MACHINE", help="Only executions of this machine, NAME:VERSION or NAME:ALIAS.")
 @click.option("--map-run", metavar="ARN", help="Only child executions of this Map Run.")
 @click.option("--status", type=click.Choice(STATUSES, case_sensitive=False), help="Only executions with this status.")
 @click.option(

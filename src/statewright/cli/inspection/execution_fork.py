@@ -19,7 +19,7 @@ MOST_STATES: Final = 12
 @click.option("-i", "--input", metavar="JSON|@FILE|-", help="The state's input; default: the input it had then.")
 @click.option("--var", "variables", multiple=True, metavar="NAME=JSON", help="Override a variable; repeatable.")
 @click.option("--visit", type=click.IntRange(1), metavar="N", help="Which visit of the state; default: the last one.")
-@click.option("--machine", metavar="NAME", help="The state machine of the execution.")
+@click.option("--machine", metavar="MACHINE", help="The state machine of the execution.")
 @click.option("--to", "other", metavar="MACHINE", help="Machine to run instead of its own revision; also NAME:VERSION.")
 @click.option("--name", metavar="TEXT", help="The new execution's name.")
 @click.option("-f", "--follow", "follows", is_flag=True, help="Follow the new execution to its end.")

@@ -65,7 +65,7 @@ def _cells(one: Answer) -> list[Span]:
 
 @function.command(short_help="Run a function and print its result.")
 @click.argument("target", metavar="FUNCTION")
-@click.option("-i", "--input", metavar="JSON", help="The event: JSON, @FILE, or - for the standard input.")
+@click.option("-i", "--input", metavar="JSON|@FILE|-", help="The event; default: {}.")
 @click.option("--event", is_flag=True, help="Invoke it asynchronously; the server retries failures.")
 @click.option("--log", is_flag=True, help="Also print the end of its log.")
 @endpoint_option

@@ -29,7 +29,7 @@ MOST_EXECUTIONS: Final = 10_000
 @click.command(short_help="Print or follow a state machine's log.")
 @click.argument("target", metavar="MACHINE")
 @click.option(
-    "--execution", metavar="NAME|ARN", help="Only events of this execution; the beginning of its name will do."
+    "--execution", metavar="EXECUTION", help="Only events of this execution; the beginning of its name will do."
 )
 @log_options
 def logs(

@@ -27,7 +27,7 @@ def map_run() -> None:
 
 @map_run.command(short_help="Show a Map Run, or those of an execution.")
 @click.argument("target", metavar="ARN|EXECUTION")
-@click.option("--machine", metavar="NAME", help="The state machine of the execution.")
+@click.option("--machine", metavar="MACHINE", help="The state machine of the execution.")
 @server_options
 def show(target: str, machine: str | None, form: str, endpoint: str | None) -> None:
     """Show a Map Run, or all Map Runs of an execution: counts by status, tolerance, concurrency.
@@ -96,7 +96,7 @@ def _words(name: str) -> str:
 
 @map_run.command(short_help="Redrive a Map Run's execution.")
 @click.argument("target", metavar="ARN|EXECUTION")
-@click.option("--machine", metavar="NAME", help="The state machine of the execution.")
+@click.option("--machine", metavar="MACHINE", help="The state machine of the execution.")
 @server_options
 def redrive(target: str, machine: str | None, form: str, endpoint: str | None) -> None:
     """Redrive a Map Run: its execution continues, and with it the children that did not succeed.

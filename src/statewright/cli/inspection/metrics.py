@@ -33,9 +33,9 @@ Wanted = list[tuple[str, str]]
 @click.command(short_help="List metrics, or show some over time.")
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option("--namespace", metavar="TEXT", help="Only this namespace, such as AWS/SQS.")
-@click.option("--machine", "machines", metavar="NAME", multiple=True, help="Only metrics of this state machine.")
-@click.option("--function", "functions", metavar="NAME", multiple=True, help="Only metrics of this function.")
-@click.option("--queue", "queues", metavar="NAME", multiple=True, help="Only metrics of this queue.")
+@click.option("--machine", "machines", metavar="MACHINE", multiple=True, help="Only metrics of this state machine.")
+@click.option("--function", "functions", metavar="FUNCTION", multiple=True, help="Only metrics of this function.")
+@click.option("--queue", "queues", metavar="QUEUE", multiple=True, help="Only metrics of this queue.")
 @click.option("--mapping", "mappings", metavar="UUID", multiple=True, help="Only metrics of this event source mapping.")
 @click.option(
     "--dimension", "dimensions", metavar="NAME=VALUE", multiple=True, help="Only metrics with this dimension."

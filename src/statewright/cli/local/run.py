@@ -28,7 +28,7 @@ from statewright.cli.run_report import Outcome
 
 
 @click.command(short_help="Run a definition and print its output.")
-@click.argument("file", metavar="FILE[#CASE]|NAME")
+@click.argument("file", metavar="FILE[#CASE]|MACHINE")
 @click.option("-i", "--input", metavar="JSON|@FILE|-", help="The execution's input; {} unless a case has one.")
 @click.option("--case", metavar="NAME", help="A case of FILE's .cases.yaml, or of --mock's MockConfigFile.json.")
 @click.option("--mock", metavar="FILE", help="Results of tasks: a file of mocks, or a MockConfigFile.json.")
