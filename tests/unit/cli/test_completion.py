@@ -17,7 +17,7 @@ import pytest
 
 from statewright.cli import completion_values
 from statewright.cli.client import Server, Unreachable
-from statewright.cli.commands import commands, run_command
+from statewright.cli.commands import commands
 from statewright.cli.completion_shells import Bash
 from statewright.cli.completion_values import parts_of
 from statewright.cli.output import Stop
@@ -232,13 +232,3 @@ def test_bash_completes_commands_files_and_folders(shell: Shell):
     # Its own completion where nothing is ours; nothing where a name of the server goes, which does not answer.
     assert shell.words("statewright execution start order --name or")[-1] == "order.asl.json"
     assert shell.words("statewright machine show or")[-1] == "or"
-
-
-def test_the_variable_of_the_script_asks_for_completions(monkeypatch: pytest.MonkeyPatch, capsys):
-    for name, value in (
-        ("_STATEWRIGHT_COMPLETE", "bash_complete"), ("COMP_LINE", "statewright val"), ("COMP_WORDBREAKS", BREAKS),
-    ):  # fmt: skip
-        monkeypatch.setenv(name, value)
-    with pytest.raises(SystemExit):
-        run_command([])
-    assert capsys.readouterr().out.strip() == "plain,validate"

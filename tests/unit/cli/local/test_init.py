@@ -53,7 +53,7 @@ def test_completion_is_a_script(statewright: Run, shell: str, part: str):
 
 
 def test_completion_completes():
-    environment = {"_STATEWRIGHT_COMPLETE": "bash_complete", "COMP_WORDS": "statewright dep", "COMP_CWORD": "1"}
+    environment = {"_STATEWRIGHT_COMPLETE": "bash_complete", "COMP_LINE": "statewright dep"}
     done = completed([sys.executable, "-m", "statewright.cli.main"], env=environment)
     assert done.stdout.strip() == "plain,deploy"
 
