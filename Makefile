@@ -118,6 +118,7 @@ LOCK := uv pip compile --quiet --python-version 3.11 --universal --generate-hash
 lock: ## Resolve the lock files anew: requirements.lock, requirements-demo.lock, that of tests/clients (needs uv)
 	@$(LOCK) pyproject.toml --all-extras -o requirements.lock
 	@$(LOCK) pyproject.toml --group demo --constraint requirements.lock -o requirements-demo.lock
+	@$(LOCK) pyproject.toml --extra postgres --constraint requirements.lock -o requirements-image.lock
 	@$(LOCK) tests/clients/requirements.in -o tests/clients/requirements.lock
 
 clean: ## Remove what the tasks made

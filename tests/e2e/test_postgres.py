@@ -7,6 +7,7 @@ import json
 import pytest
 
 from tests.e2e.conftest import ROLE, Server, ended
+from tests.e2e.test_standby import check_standby
 from tests.postgres_server import server_or_skip
 
 DEFINITION = {
@@ -16,6 +17,13 @@ DEFINITION = {
         "Pass": {"Type": "Pass", "Result": {"a": 1}, "End": True},
     },
 }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", [Server.kill, Server.stop])
+def test_a_standby_takes_over(tmp_path, ending):
+    database = server_or_skip()
+    check_standby(tmp_path / "data", ending, "--store", database.new_database())
 
 
 @pytest.mark.slow

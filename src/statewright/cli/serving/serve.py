@@ -53,6 +53,7 @@ def _store_name(_context: click.Context, _parameter: click.Parameter, value: str
 @click.option(
     "--config", "settings", metavar="FILE", help=f"Settings file; default: {SETTINGS_FILE} here, if it exists."
 )
+@click.option("--standby", is_flag=True, help="Wait while another server has the store, then take over.")
 @click.option("--time-scale", type=float, metavar="N", help="Waits and back-offs take N times as long; 0 skips them.")
 @click.option(
     "--origin",
@@ -89,6 +90,7 @@ def serve(
     store: str,
     limits: str | None,
     settings: str | None,
+    standby: bool,
     time_scale: float | None,
     origins: tuple[str, ...],
     isolation: str | None,
@@ -105,6 +107,7 @@ def serve(
       statewright serve --port 0 --store memory
       statewright serve --data /var/lib/statewright --log json
       statewright serve --store postgresql://statewright@db.example/statewright
+      statewright serve --store postgresql://statewright@db.example/statewright --standby
     """
     from statewright.api.guard import is_origin
     from statewright.cli.serving import logs
@@ -124,7 +127,9 @@ def serve(
 
     config = config_of(settings, limits, time_scale, isolation)
     warn_of_readers(config, Path(settings or SETTINGS_FILE))
-    options = ServerOptions(host, port, Path(data), store, config, frozenset(origins), timeouts_of_environment())
+    options = ServerOptions(
+        host, port, Path(data), store, config, frozenset(origins), timeouts_of_environment(), standby
+    )
     try:
         run_server(options, announce)
     except CannotServe as problem:

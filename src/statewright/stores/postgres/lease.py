@@ -16,7 +16,7 @@ from typing import Final
 import psycopg
 
 from statewright import chance
-from statewright.errors import OwnershipLost, Unavailable
+from statewright.errors import InUse, OwnershipLost, Unavailable
 from statewright.stores.postgres.connection import WRITE_TIMEOUT_MS, Connection, connect, explained, run
 from statewright.stores.statements import statements
 
@@ -35,7 +35,7 @@ class Lease:
     def __init__(self, address: str, place: str, owner: str) -> None:
         """Take the store, waiting for the lease of an owner that died to run out: at most about three seconds.
 
-        Raises: Unavailable, naming the process that has it. Blocks: not for the event loop.
+        Raises: InUse, naming the process that has it; Unavailable. Blocks: not for the event loop.
         """
         self._address = address
         self._place = place
@@ -88,7 +88,7 @@ class Lease:
                     if taken is not None:
                         return int(taken[0])
             if seen is not None and until_ms != seen:
-                raise Unavailable(f"the store {self._place} is in use by {holder}")
+                raise InUse(f"the store {self._place} is in use by {holder}")
             seen = until_ms
             # An owner that lives renews within a second.
             self._stopping.wait(min((until_ms - now_ms) / 1_000 + 0.01, RETRY_SECONDS))

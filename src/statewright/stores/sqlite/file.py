@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Literal
 
-from statewright.errors import StoreError, Unavailable
+from statewright.errors import InUse, StoreError, Unavailable
 from statewright.files.data_folder import FILE_MODE, FOLDER_MODE
 from statewright.stores import fail_points
 from statewright.stores.object_rows import IN_FILE
@@ -83,7 +83,7 @@ class FolderLock:
     def __init__(self, folder: Path, owner: str) -> None:
         """Take the folder, making it where it is missing.
 
-        Raises: Unavailable, naming the process that has it, or saying why the folder cannot be used.
+        Raises: InUse, naming the process that has it; Unavailable, saying why the folder cannot be used.
         """
         self._descriptor: int | None = None
         self.file = folder / LOCK_NAME
@@ -96,7 +96,7 @@ class FolderLock:
         try:
             _lock(descriptor)
         except OSError:
-            raise Unavailable(f"data folder {folder} is in use by {_holder(descriptor)}") from None
+            raise InUse(f"data folder {folder} is in use by {_holder(descriptor)}") from None
         self._descriptor = descriptor
         held = os.fstat(descriptor)
         self.identity = held.st_dev, held.st_ino
