@@ -158,21 +158,7 @@ def serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> None:
 async def _serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> None:
     operations.load_all()
     isolation = await asyncio.to_thread(_isolate, options.config)
-    listening: socket | None = _listen(options)
-    if options.standby and listening is not None:
-        # Its port answers once it has the store; mistakes in its options end it now.
-        listening.close()
-        listening = None
-    _close_data(_data_of(options))
-    store = _open_store(options)
-    try:
-        await _take_store(store, standby=options.standby)
-        listening = listening or _listen(options)
-    except BaseException:
-        await store.close()
-        if listening is not None:
-            listening.close()
-        raise
+    store, listening = await _take_store(options)
     host, port = listening.getsockname()[:2]
     loss = _Loss()
     system = assemble(options.config, RealClock(), store, _data_of(options), lambda: _own_address(host, port), loss)
@@ -219,8 +205,28 @@ async def _serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> N
         raise CannotServe(f"stopped, because {loss.reason}")
 
 
-async def _take_store(store: Store, *, standby: bool) -> None:
-    """Open the store; a standby waits while another server has it. Raises: StoreError."""
+async def _take_store(options: ServerOptions) -> tuple[Store, socket]:
+    """Open the store, and the server's socket. Raises: StoreError, CannotServe."""
+    listening = _listen(options)
+    _close_data(_data_of(options))
+    store = _open_store(options)
+    try:
+        if options.standby:
+            # Its port answers once it has the store; mistakes in its options have ended it by now.
+            listening.close()
+            await _wait_for_store(store)
+            listening = _listen(options)
+        else:
+            await store.open(f"pid {os.getpid()}")
+    except BaseException:
+        await store.close()
+        listening.close()
+        raise
+    return store, listening
+
+
+async def _wait_for_store(store: Store) -> None:
+    """Open the store once no other server has it. Raises: StoreError."""
     clock = RealClock()
     is_waiting = False
     while True:
@@ -228,7 +234,7 @@ async def _take_store(store: Store, *, standby: bool) -> None:
             await store.open(f"pid {os.getpid()}")
         except Unavailable as problem:
             # A standby outlives a database that is restarted, or replaced by its own standby.
-            if not (is_waiting or (standby and isinstance(problem, InUse))):
+            if not (is_waiting or isinstance(problem, InUse)):
                 raise
             if not is_waiting:
                 log.info("standby: %s; this server takes over when that one ends", problem)
