@@ -83,7 +83,7 @@ def test_a_second_process_is_refused_by_name_and_pid(tmp_path):
             await store.close()
 
     told = asyncio.run(body())
-    assert told == f"Unavailable data folder {tmp_path} is in use by pid {os.getpid()} (serve)"
+    assert told == f"InUse data folder {tmp_path} is in use by pid {os.getpid()} (serve)"
     assert open_elsewhere(tmp_path) == "open"
 
 
