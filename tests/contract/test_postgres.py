@@ -12,9 +12,10 @@ import pytest
 from statewright.errors import OwnershipLost, StoreError, Unavailable
 from statewright.stores.opening import open_store
 from statewright.stores.postgres.arrays import bigints, byteas, register, texts
-from statewright.stores.postgres.connection import SCHEMA_VERSION, migrate, place_of
+from statewright.stores.postgres.connection import SCHEMA_VERSION, Connection, migrate, place_of, run
 from statewright.stores.postgres.store import PostgresStore
 from statewright.stores.protocol import Committed, EntryRow, Existing, Stale
+from statewright.stores.statements import statements
 from tests.contract.stores import end, start, step
 from tests.postgres_server import Server, server_or_skip
 
@@ -179,6 +180,72 @@ def test_an_idle_connection_that_broke_harms_no_reader(address):
         await store.close()
 
     asyncio.run(body())
+
+
+ENDS = (
+    "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "
+    "WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = 'statewright'"
+)
+"""Ends all connections of a store, and waits for it."""
+
+
+def test_idle_connections_that_broke_harm_no_writer(address):
+    async def body() -> None:
+        store = PostgresStore(address)
+        await store.open("test")
+        commit = start(1)
+        await store.executions.commit(commit)
+        for version in range(1, 4):
+            rows(address, ENDS)
+            assert await store.executions.commit(step(commit, version)) == Committed(version + 1)
+            rows(address, ENDS)
+            assert await store.catalogue.write([EntryRow("a", str(version), "", 0, 1, b"")])
+        await store.close()
+
+    asyncio.run(body())
+
+
+def test_a_transaction_whose_connection_broke_before_its_commit_is_repeated(address):
+    attempts: list[int] = []
+
+    async def body() -> None:
+        store = PostgresStore(address)
+        await store.open("test")
+
+        def ended_once(connection: Connection) -> int:
+            attempts.append(1)
+            run(connection, statements("postgres_catalogue")["insert"], ("a", "b", "", 0, 1, b""))
+            if len(attempts) < 2:
+                rows(address, ENDS)
+            return len(run(connection, "SELECT kind FROM entry WHERE kind = 'a'").fetchall())
+
+        assert await store.database.write_owned(ended_once) == 1
+        await store.close()
+
+    asyncio.run(body())
+    assert len(attempts) == 2
+
+
+def test_a_transaction_whose_connection_broke_at_its_commit_is_not_repeated(address, monkeypatch):
+    attempts: list[int] = []
+    leave = psycopg.Transaction.__exit__
+
+    def breaking(self: psycopg.Transaction, *raised: object) -> bool:
+        if attempts and not raised[0]:
+            rows(address, ENDS)
+        return leave(self, *raised)  # type: ignore[arg-type]
+
+    async def body() -> None:
+        store = PostgresStore(address)
+        await store.open("test")
+        monkeypatch.setattr(psycopg.Transaction, "__exit__", breaking)
+        with pytest.raises(Unavailable):
+            await store.database.write_owned(lambda _: attempts.append(1))
+        monkeypatch.undo()
+        await store.close()
+
+    asyncio.run(body())
+    assert len(attempts) == 1
 
 
 def test_a_server_that_is_not_there_is_named_without_the_password():

@@ -9,7 +9,7 @@ import psycopg
 
 from statewright.stores.completion import Completion, completed
 from statewright.stores.postgres.completing import complete
-from statewright.stores.postgres.connection import Connection, run
+from statewright.stores.postgres.connection import Connection, run, transaction
 from statewright.stores.postgres.opened import PostgresDatabase
 from statewright.stores.protocol import EntryRow
 from statewright.stores.statements import statements
@@ -58,12 +58,12 @@ def _write_entries(
 ) -> bool:
     # Not fenced: rows have versions of their own, and any process may write them.
     kept = {(row.kind, row.key) for row in put}
-    with connection.transaction() as transaction:
+    with transaction(connection) as begun:
         for row in put:
             given = row.kind, row.key, row.parent, row.sort, row.version, row.body
             statement = _CATALOGUE["insert" if row.version == 1 else "update"]
             if run(connection, statement, given).rowcount != 1:
-                raise psycopg.Rollback(transaction)
+                raise psycopg.Rollback(begun)
         for key in delete:
             if key not in kept:
                 run(connection, _CATALOGUE["delete"], key)

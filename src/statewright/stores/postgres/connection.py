@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import select
 from collections.abc import Iterator
 from typing import Final
 
@@ -91,6 +92,40 @@ def run(connection: Connection, text: str, given: SqlRow = ()) -> psycopg.Cursor
     """Run a prepared statement; its rows come as binary."""
     # The text is ours: a file of `sql/`, with nothing of a caller's in it.
     return connection.execute(text.encode(), given, prepare=True, binary=True)
+
+
+class NotCommittedError(Exception):
+    """Raised for work whose transaction failed before its COMMIT was sent: repeating it does no harm."""
+
+    def __init__(self, problem: psycopg.Error) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
+
+
+@contextlib.contextmanager
+def transaction(connection: Connection) -> Iterator[psycopg.Transaction]:
+    """A transaction. Raises: NotCommittedError for an error of the database before the COMMIT."""
+    is_done = False
+    try:
+        with connection.transaction() as begun:
+            yield begun
+            is_done = True
+    except psycopg.Error as problem:
+        if is_done:
+            raise
+        raise NotCommittedError(problem) from problem
+
+
+class Idle:
+    """Tells whether a connection still stands while it is not in use."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._poll = select.poll()
+        self._poll.register(connection.fileno(), select.POLLIN)
+
+    def is_broken(self) -> bool:
+        """True if the server has sent something unasked: its farewell, or the end of the connection."""
+        return bool(self._poll.poll(0))
 
 
 def explain(error: Exception, place: str) -> StoreError:

@@ -20,6 +20,7 @@ from statewright.stores.postgres.connection import (
     migrate,
     place_of,
     run,
+    transaction,
 )
 from statewright.stores.postgres.lease import Lease
 from statewright.stores.postgres.writer import Writers
@@ -146,7 +147,7 @@ def _owned(lease: Lease, work: Callable[[Connection], T]) -> Callable[[Connectio
     """The work as a transaction that only the store's owner gets through."""
 
     def run_owned(connection: Connection) -> T:
-        with connection.transaction():
+        with transaction(connection):
             if run(connection, _EXECUTIONS["held"], (lease.owner, lease.epoch)).fetchone() is None:
                 lease.lose()
                 raise OwnershipLost("the store was taken over by another process")

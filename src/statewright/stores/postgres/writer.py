@@ -26,10 +26,13 @@ from statewright.stores.postgres.completing import complete
 from statewright.stores.postgres.connection import (
     WRITE_TIMEOUT_MS,
     Connection,
+    Idle,
+    NotCommittedError,
     connect,
     explain,
     is_worth_another_try,
     run,
+    transaction,
 )
 from statewright.stores.postgres.group import group_statement
 from statewright.stores.postgres.item_rows import PostgresTableSql
@@ -166,6 +169,7 @@ class _Lane:
         self._loop = loop
         self._answer = resolve
         self._connection: Connection | None = None
+        self._idle: Idle | None = None
         self._groups = 0
         self.thread = threading.Thread(target=self._run, name=f"statewright-writer-{number}", daemon=True)
         self.thread.start()
@@ -215,8 +219,11 @@ class _Lane:
         try:
             self._lease.check()
             return write(self._connected(), tasks)
-        except Exception as error:
-            if is_worth_another_try(error) and tries < TRIES:
+        except Exception as raised:
+            error = raised.problem if isinstance(raised, NotCommittedError) else raised
+            # A connection that broke before the COMMIT was sent is replaced by the next attempt.
+            is_harmless = isinstance(raised, NotCommittedError) and self._is_broken()
+            if (is_harmless or is_worth_another_try(error)) and tries < TRIES:
                 return self._guard(write, tasks, tries + 1)
             answer = explain(error, self._place) if isinstance(error, psycopg.Error) else error
             if isinstance(answer, OwnershipLost | Unavailable):
@@ -228,13 +235,21 @@ class _Lane:
             return [answer]
 
     def _connected(self) -> Connection:
-        if self._connection is None or self._connection.broken:
+        connection = self._connection
+        if connection is not None and (connection.broken or self._idle is None or self._idle.is_broken()):
+            # Nothing has been sent on it, so the work begins on another one as if this had never been.
+            self._drop_connection()
+        if self._connection is None:
             self._connection = connect(self._address, WRITE_TIMEOUT_MS)
+            self._idle = Idle(self._connection)
             self._groups = 0
         return self._connection
 
+    def _is_broken(self) -> bool:
+        return self._connection is not None and self._connection.broken
+
     def _drop_connection(self) -> None:
-        connection, self._connection = self._connection, None
+        connection, self._connection, self._idle = self._connection, None, None
         if connection is not None:
             connection.close()
 
@@ -245,7 +260,7 @@ class _Lane:
             connection.execute("DISCARD PLANS", prepare=False)
         if any(commit.completed for commit in commits):
             # In a statement of its own, because one statement may not touch a row twice.
-            with connection.transaction():
+            with transaction(connection):
                 passed = self._write_group(connection, commits)
                 rows = [row for commit in commits if commit.row.id in passed for row in commit.completed]
                 complete(connection, rows)
@@ -270,12 +285,12 @@ class _Lane:
         return set(found[1])
 
     def _write_queue_tasks(self, connection: Connection, tasks: list[QueueTask]) -> list[object]:
-        with connection.transaction():
+        with transaction(connection):
             self._hold(connection)
             return write_queue_tasks(PostgresQueueSql(connection), tasks)
 
     def _write_table_changes(self, connection: Connection, changes: list[Change]) -> list[object]:
-        with connection.transaction():
+        with transaction(connection):
             self._hold(connection)
             return write_table_changes(PostgresTableSql(connection), changes)
 
