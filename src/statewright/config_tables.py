@@ -7,7 +7,7 @@ its line to `config.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NoReturn, Protocol
 
@@ -38,13 +38,14 @@ class Reader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProjectSettings:
-    """`[project]`: the project's name, the file that describes it, and the stage and parameters with which that is
-    read."""
+    """`[project]`: the project's name, the file that describes it, the stage and parameters with which that is read,
+    and patterns of files that a plain folder leaves out."""
 
     name: str | None = None
     template: str | None = None
     stage: str | None = None
     parameters: Mapping[str, str] = field(default_factory=dict)
+    exclude: Sequence[str] = ()
 
 
 Check = Callable[[Reader, Keys, object], Json]
@@ -181,5 +182,5 @@ def checked_tables(reader: Reader, section: str, value: object) -> dict[str, Jso
 
 def checked_project(reader: Reader, value: object) -> ProjectSettings:
     """`[project]`. Raises: ConfigError."""
-    members = {"name": _text, "template": _text, "stage": _text, "parameters": _texts}
+    members = {"name": _text, "template": _text, "stage": _text, "parameters": _texts, "exclude": _list}
     return ProjectSettings(**_table(members)(reader, ("project",), value))

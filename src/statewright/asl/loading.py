@@ -25,7 +25,8 @@ from statewright.payload import Json
 UNFILLED: Final = "PLACEHOLDER_NOT_FILLED"
 
 DEFINITION_ENDINGS: Final = (".asl.json", ".asl.yaml", ".asl.yml")
-_NOT_OURS: Final = frozenset({"node_modules", "site-packages", "__pycache__", "venv", "cdk.out"})
+NOT_OURS: Final = frozenset({"node_modules", "site-packages", "__pycache__", "venv", "cdk.out"})
+"""Folders of others: installed packages, caches, output of builds."""
 
 _MAY_BE_UNFILLED: Final = frozenset(
     {
@@ -51,7 +52,7 @@ def files_below(folder: Path, endings: tuple[str, ...]) -> list[Path]:
     """Every file below a folder with one of the endings, in order; hidden and installed folders are left out."""
     found: list[Path] = []
     for place, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _NOT_OURS)
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in NOT_OURS)
         found += [Path(place, name) for name in sorted(names) if name.endswith(endings)]
     return found
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Final
 
 from statewright.payload import Json
-from statewright.projects.builds import SOURCES, built, has_handler
 from statewright.projects.cloudformation import Stack
+from statewright.projects.code.builds import SOURCES, built, has_handler
+from statewright.projects.code.foreign_layers import is_foreign, what_to_do
 from statewright.projects.evaluation import waits
-from statewright.projects.foreign_layers import is_foreign, what_to_do
 from statewright.projects.resources import Resource
 from statewright.projects.sources import Steps, meant
 

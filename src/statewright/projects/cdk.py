@@ -15,26 +15,18 @@ from typing import Final
 from statewright.payload import Json, JsonMapping
 from statewright.projects.cloudformation import Identity, Stack, stack_name
 from statewright.projects.evaluation import Unresolved
+from statewright.projects.finding import CDK_MANIFEST as MANIFEST
 from statewright.projects.ordering import arrange
 from statewright.projects.resources import Place, Project, Resource
 from statewright.projects.sources import Sources, Steps, meant
 from statewright.projects.stacks import Setting, read_stack
 from statewright.projects.supported import tell_unsupported
 
-MANIFEST: Final = "manifest.json"
 _STACK: Final = "aws:cloudformation:stack"
 _ASSETS: Final = "cdk:asset-manifest"
 _NESTED: Final = "cdk:cloud-assembly"
 _UNKNOWN: Final = ("unknown-account", "unknown-region")
 _DEEPEST: Final = 5
-
-
-def is_assembly(folder: Path) -> bool:
-    """True if a folder is the output of a CDK application."""
-    try:
-        return '"artifacts"' in (folder / MANIFEST).read_text("utf-8", "replace")
-    except OSError:
-        return False
 
 
 def read(place: Path, account: str, region: str, parameters: Mapping[str, str], name: str) -> Project:

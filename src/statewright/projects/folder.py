@@ -5,11 +5,13 @@ Owns names. Reading and validating a definition is `asl.loading`'s; where it is 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from statewright.asl.loading import DEFINITION_ENDINGS, files_below
+from statewright.asl.loading import DEFINITION_ENDINGS
+from statewright.projects.finding import own_files
 
 LONGEST_NAME: Final = 80
 """Source: API reference, CreateStateMachine, `name`."""
@@ -23,11 +25,11 @@ class Folder:
     clashes: dict[Path, Path]
 
 
-def find_machines(folder: Path) -> Folder:
+def find_machines(folder: Path, exclude: Collection[str] = ()) -> Folder:
     """Every `*.asl.json`, `*.asl.yaml` and `*.asl.yml` below a folder, by the name of its machine."""
     machines: dict[str, Path] = {}
     clashes = {}
-    for path in files_below(folder, DEFINITION_ENDINGS):
+    for path in own_files(folder, DEFINITION_ENDINGS, exclude):
         first = machines.setdefault(machine_name(path), path)
         if first is not path:
             clashes[path] = first

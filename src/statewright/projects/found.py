@@ -10,9 +10,10 @@ from pathlib import Path
 
 from statewright.config import Config
 from statewright.projects.deploy.packages import code_files
+from statewright.projects.finding import SERVERLESS, TEMPLATES
 from statewright.projects.functions import find_functions
 from statewright.projects.plain import folder_files, read_folder, with_tables
-from statewright.projects.reading import SERVERLESS, TEMPLATES, read_project
+from statewright.projects.reading import read_project
 from statewright.projects.resources import Project, ProjectError
 
 _NONE: Mapping[str, str] = {}

@@ -15,12 +15,12 @@ import os
 import re
 import sys
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from statewright.asl.loading import files_below
+from statewright.projects.finding import own_files
 
 FOLDER: Final = "functions"
 HANDLERS: Final = ("handler", "lambda_handler")
@@ -78,15 +78,17 @@ class Package:
         return base64.b64encode(hashlib.sha256(self.zip).digest()).decode()
 
 
-def function_files(root: Path) -> list[Path]:
+def function_files(root: Path, exclude: Collection[str] = ()) -> list[Path]:
     """Every file that is part of some function of a project."""
-    return [path for path in files_below(root, ("",)) if _functions_part(root, path) is not None and _is_source(path)]
+    return [
+        path for path in own_files(root, ("",), exclude) if _functions_part(root, path) is not None and _is_source(path)
+    ]
 
 
-def find_functions(root: Path) -> FunctionFolder:
+def find_functions(root: Path, exclude: Collection[str] = ()) -> FunctionFolder:
     """Every function below a project's folder, by name."""
     folders: dict[Path, list[Path]] = {}
-    for path in function_files(root):
+    for path in function_files(root, exclude):
         place = _functions_part(root, path)
         assert place is not None
         folders.setdefault(place, []).append(path)

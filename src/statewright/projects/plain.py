@@ -12,11 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from statewright.asl.loading import DEFINITION_ENDINGS, files_below
+from statewright.asl.loading import DEFINITION_ENDINGS
 from statewright.config import FILE_NAME, Config, line_of
 from statewright.engine.machines.limits import MOST_AT_ONCE, MOST_PER_SECOND
 from statewright.payload import Json, JsonMapping
 from statewright.projects.evaluation import references
+from statewright.projects.finding import own_files, projects_within
 from statewright.projects.folder import find_machines
 from statewright.projects.functions import find_functions, function_files
 from statewright.projects.resources import Finding, Place, Project, Resource
@@ -33,7 +34,7 @@ def folder_files(root: Path) -> list[Path]:
     """Every file of a plain folder that makes up its project."""
     settings = root / FILE_NAME
     return [
-        *files_below(root, DEFINITION_ENDINGS), *function_files(root), *([settings] if settings.is_file() else ()),
+        *own_files(root, DEFINITION_ENDINGS), *function_files(root), *([settings] if settings.is_file() else ()),
     ]  # fmt: skip
 
 
@@ -73,6 +74,7 @@ class _Folder:
         if not self._only_tables:
             self._functions()
             self._machines()
+            self._apart()
             self.add_tables(frozenset(_MAKERS))
         order = self._order()
         # A folder's name may be bytes that are no text, which no service takes.
@@ -94,7 +96,7 @@ class _Folder:
     # ------------------------------------------------------------------ files
 
     def _functions(self) -> None:
-        found = find_functions(self._root)
+        found = find_functions(self._root, self._config.project.exclude)
         for name, source in found.functions.items():
             properties = self._function_properties(name)
             self._put(f"functions.{name}", "AWS::Lambda::Function", properties, Place(source.path), code=source.path)
@@ -103,13 +105,20 @@ class _Folder:
             self._refuse(("functions", name), f"there is no functions/{name}.py with a handler")
 
     def _machines(self) -> None:
-        found = find_machines(self._root)
+        found = find_machines(self._root, self._config.project.exclude)
         for name, path in found.machines.items():
             properties = self._machine_properties(name)
             self._put(f"machines.{name}", "AWS::StepFunctions::StateMachine", properties, Place(path), definition=path)
         self._clashes(found.clashes)
         for name in self._config.tables.get("machines", {}).keys() - found.machines.keys():
             self._refuse(("machines", name), f"there is no {name}.asl.json, {name}.asl.yaml or {name}.asl.yml")
+
+    def _apart(self) -> None:
+        """Report projects inside the folder: what their files name has its values there."""
+        for folder, file in projects_within(self._root):
+            shown = folder.relative_to(self._root)
+            text = f"{shown} is a project of its own and is left out: statewright deploy {self._root / shown}"
+            self._findings.append(Finding("INFO", text, Place(file)))
 
     def _clashes(self, clashes: Mapping[Path, Path]) -> None:
         for path, first in clashes.items():

@@ -1,36 +1,27 @@
 """A project in any of the supported formats: which file describes it, and which reader that needs.
 
-Owns finding the file. Reading is up to `stacks.py` (CloudFormation and SAM), `cdk.py` and `serverless/`; plain
-folders, and what `statewright.toml` says, are `found.py`'s.
+Owns the choice of the reader: `stacks.py` (CloudFormation and SAM), `cdk.py` or `serverless/`. Which file describes a
+project is `finding.py`'s; plain folders, and the settings of `statewright.toml`, are `found.py`'s.
 """
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
 
 from statewright.payload import Json
 from statewright.projects import cdk
 from statewright.projects.cloudformation import Identity, Stack, home_of, stack_name
 from statewright.projects.evaluation import text_of
+from statewright.projects.finding import SERVERLESS, TEMPLATES, project_file
 from statewright.projects.ordering import arrange
-from statewright.projects.resources import Place, Project, ProjectError, ProjectKind
+from statewright.projects.resources import Place, Project, ProjectError
 from statewright.projects.sam.config import read_samconfig
 from statewright.projects.serverless import sections as serverless
 from statewright.projects.sources import Sources, meant
 from statewright.projects.stacks import Setting, read_stack
 from statewright.projects.supported import tell_unsupported
 
-TEMPLATES: Final = ("template.yaml", "template.yml", "template.json")
-SERVERLESS: Final = ("serverless.yml", "serverless.yaml", "serverless.json", "serverless.ts", "serverless.js")
-PACKAGED: Final = (".aws-sam/build/template.yaml", ".serverless/cloudformation-template-update-stack.json")
-"""Templates that `sam build` and `serverless package` have written, for folders without a file of their own."""
-_IS_TEMPLATE: Final = re.compile(
-    r"""(?m)(?:^\s*|[{,]\s*)["']?(?:Resources|AWSTemplateFormatVersion|Transform)["']?\s*:"""
-)
 _NONE: Mapping[str, str] = {}
 
 
@@ -69,58 +60,6 @@ def read_project(
     settings = read_samconfig(home_of(file), stage or "default", sources)
     identity = Identity(name or settings.stack_name or stack_name(file), account, region)
     return _read_template(file, identity, sources, settings.parameters, parameters)
-
-
-def project_file(path: Path) -> tuple[ProjectKind, Path] | None:
-    """The kind of a project, and the file or folder that describes it; None for a plain folder."""
-    if path.is_file():
-        return _kind_of(path), path
-    template = _find_template(path)
-    if template is not None:
-        return "sam", template
-    assembly = _find_assembly(path)
-    if assembly is not None:
-        return "cdk", assembly
-    service = next((path / name for name in SERVERLESS if (path / name).is_file()), None)
-    if service is None or service.suffix in (".ts", ".js"):
-        # What a program means is in the template that it was packaged as.
-        packaged = next((path / name for name in PACKAGED if (path / name).is_file()), None)
-        if packaged is not None:
-            return "sam", packaged
-    return ("serverless", service) if service is not None else None
-
-
-def _kind_of(path: Path) -> ProjectKind:
-    if path.name.startswith("serverless."):
-        return "serverless"
-    return "cdk" if path.name in (cdk.MANIFEST, "cdk.json") else "sam"
-
-
-def _find_template(folder: Path) -> Path | None:
-    for name in TEMPLATES:
-        path = folder / name
-        try:
-            text = path.read_text("utf-8", "replace")
-        except OSError:
-            continue
-        if _IS_TEMPLATE.search(text):
-            return path
-    return None
-
-
-def _find_assembly(folder: Path) -> Path | None:
-    for place in (folder, *_outputs(folder)):
-        if cdk.is_assembly(place):
-            return place
-    return folder / "cdk.json" if (folder / "cdk.json").is_file() else None
-
-
-def _outputs(folder: Path) -> list[Path]:
-    try:
-        named = json.loads((folder / "cdk.json").read_text("utf-8")).get("output")
-    except (OSError, ValueError, AttributeError):
-        named = None
-    return [folder / name for name in (named, "cdk.out") if isinstance(name, str) and name]
 
 
 def _read_template(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from statewright.projects.foreign_layers import is_foreign, what_to_do
+from statewright.projects.code.foreign_layers import is_foreign, what_to_do
 from tests.unit.projects.reading import read, texts
 
 POWERTOOLS = "arn:aws:lambda:us-east-1:017000801446:layer:AWSLambdaPowertoolsPythonV3-python312-x86_64:4"

@@ -207,3 +207,35 @@ def test_mistakes_in_tables_are_told_with_their_lines(text: str, words: str):
     with pytest.raises(ConfigError) as caught:
         parse_config(text)
     assert str(caught.value).startswith(words)
+
+
+def test_projects_inside_are_left_out_with_one_line_each(root: Path) -> None:
+    inside = {
+        "sam/template.yaml": "Resources: {}\n",
+        "sam/flow.asl.json": '{"StartAt": "${Name}"}',
+        "sam/functions/work.py": "def handler(event, context): pass\n",
+        "cdk/cdk.out/manifest.json": '{"artifacts": {}}',
+        "cdk/work.asl.json": PASS,
+        "web/serverless.yml": "service: web\n",
+        "web/deep/flow.asl.json": PASS,
+        "plain/template.yaml": "greeting: hello\n",
+        "plain/other.asl.json": PASS,
+    }
+    for name, text in inside.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    found = project(root, "")
+    assert set(found.resources) == {"machines.order", "machines.other", "functions.price"}
+    assert [(one.severity, one.message, one.place.path.name) for one in found.findings] == [
+        ("INFO", f"{name} is a project of its own and is left out: statewright deploy {root / name}", file)
+        for name, file in (("cdk", "cdk.out"), ("sam", "template.yaml"), ("web", "serverless.yml"))
+    ]
+
+
+def test_files_may_be_excluded(root: Path) -> None:
+    (root / "bad").mkdir()
+    (root / "bad" / "with-mistakes.asl.json").write_text("{}")
+    text = '[project]\nexclude = ["*/with-mistakes.*", "functions/*"]\n'
+    assert set(project(root, text).resources) == {"machines.order"}
+    with pytest.raises(ConfigError, match="must be a list of strings"):
+        parse_config('[project]\nexclude = "a"')
