@@ -7,6 +7,7 @@ field is absent. The causes are the service's own (observed, unless a comment sa
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -20,12 +21,13 @@ from statewright.asl.templates import (
     compile_template,
     expression_text,
     is_expression,
+    type_name,
     unexpected_type,
 )
 from statewright.asl.timestamps import parse_timestamp
 from statewright.errors import QUERY_EVALUATION, RUNTIME, EvaluationFailure, ExecutionFailure
 from statewright.limits import LONGEST_WAIT_MS, TASK_TIMEOUT_SECONDS
-from statewright.payload import Json, JsonObject, dump_json
+from statewright.payload import Json, JsonObject, dump_json, parse_json
 from statewright.query.jsonpath import PathNotFound, compile_path
 from statewright.query.scope import Scope
 
@@ -301,7 +303,7 @@ def whole_number(node: Node, name: str, *, jsonata: bool, reads: set[str], field
         literal = int(value)
         return lambda _scope: literal
     place = f"{field}/{name}" if field else name
-    evaluate = compile_jsonata_typed(value, place, "number", reads)
+    evaluate = _numeric_expression(value, place, reads)
 
     def number(scope: Scope) -> Json:
         result = evaluate(scope)
@@ -312,11 +314,32 @@ def whole_number(node: Node, name: str, *, jsonata: bool, reads: set[str], field
     return number
 
 
+def _numeric_expression(value: Json, place: str, reads: set[str]) -> Evaluate:
+    evaluate = compile_jsonata(value, place, reads)
+    shown = expression_text(value)
+
+    def number(scope: Scope) -> Json:
+        result = numeric(evaluate(scope))
+        if type_name(result) != "number":
+            raise unexpected_type(shown, place, "number", result)
+        return result
+
+    return number
+
+
+def numeric(value: Json) -> Json:
+    """The number that a text consists of, which a count may be written as (observed); any other value unchanged."""
+    return parse_json(value) if isinstance(value, str) and _NUMERAL.fullmatch(value) else value
+
+
+_NUMERAL: Final = re.compile(r"-?(0|[1-9][0-9]{0,15})(\.[0-9]{1,15})?")
+
+
 def _number_path(text: str, field: str, kind: str, reads: set[str]) -> Evaluate:
     evaluate = compile_path_field(text, reads)
 
     def number(scope: Scope) -> Json:
-        value = evaluate(scope)
+        value = numeric(evaluate(scope))
         good = type(value) is int or (type(value) is float and (kind == "float" or value.is_integer()))
         if not good:
             shown = value if isinstance(value, str) else dump_json(value)
@@ -348,7 +371,7 @@ def tolerated_percentage(node: Node, *, jsonata: bool, reads: set[str]) -> Evalu
     elif name in node:
         value = node[name]
         typed = jsonata and is_expression(value)
-        evaluate = compile_jsonata_typed(value, name, "number", reads) if typed else (lambda _scope: value)
+        evaluate = _numeric_expression(value, name, reads) if typed else (lambda _scope: value)
     return _in_range(evaluate, name, "must be between 0 and 100.", 100, jsonata=jsonata)
 
 

@@ -30,8 +30,8 @@ def build_context(
         "RoleArn": identity.role_arn,
         "StartTime": format_timestamp(state.started_ms),
     }
-    if inspection is None:
-        # A trial shows none (observed).
+    if inspection is None and not identity.synchronous:
+        # A trial shows none, nor does StartSyncExecution (observed).
         execution["RedriveCount"] = state.redrive_count
     if state.redriven_ms is not None:
         execution["RedriveTime"] = format_timestamp(state.redriven_ms)

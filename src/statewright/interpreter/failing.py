@@ -22,7 +22,7 @@ from statewright.interpreter.phases import (
     TASK,
     WAITING,
 )
-from statewright.interpreter.retry import delay_ms, first_match
+from statewright.interpreter.retry import catcher_of, delay_ms, first_match
 from statewright.interpreter.state import ROOT, Frame
 from statewright.interpreter.turn import Turn
 from statewright.limits import CAUSE_CHARACTERS
@@ -110,7 +110,7 @@ def _retried(turn: Turn, frame: Frame, definition: StateDef, failure: Failure, h
 
 
 def _caught(turn: Turn, frame: Frame, definition: StateDef, failure: Failure, heartbeat: bool) -> bool:
-    match = first_match(definition.catch, failure.error, heartbeat=heartbeat)
+    match = catcher_of(definition, failure.error, heartbeat=heartbeat)
     if match is None:
         return False
     index, catcher = match

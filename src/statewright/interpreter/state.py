@@ -39,6 +39,8 @@ class Identity:
     version_arn: str | None = None
     alias_arn: str | None = None
     map_run_arn: str | None = None
+    synchronous: bool = False
+    """True for an EXPRESS execution whose caller waits for its end."""
 
     @property
     def account(self) -> str:

@@ -252,7 +252,25 @@ class TestNumbers:
         assert evaluated(leaf.max_concurrency, {"MaxConcurrency": "{% 2.9 %}"}, jsonata=True) == 2
         assert evaluated(leaf.max_concurrency, {"MaxConcurrency": 3}, jsonata=True) == 3
 
-    @pytest.mark.parametrize(("value", "shown"), [("x", "x"), (1.5, "1.5"), (None, "null"), (True, "true")])
+    @pytest.mark.parametrize("text", ["4", "4.0"])
+    def test_a_count_may_be_the_text_of_a_number(self, text: str) -> None:
+        for compile_field, name in [
+            (leaf.max_concurrency, "MaxConcurrency"), (leaf.tolerated_count, "ToleratedFailureCount"),
+            (leaf.tolerated_percentage, "ToleratedFailurePercentage"),
+        ]:  # fmt: skip
+            assert evaluated(compile_field, {f"{name}Path": "$.v"}, {"v": text}) == 4
+            assert evaluated(compile_field, {name: "{% $states.input.v %}"}, {"v": text}, jsonata=True) == 4
+
+    @pytest.mark.parametrize("text", ["", "1e3", "0x10", " 1", "01", "１", "1_0", "NaN", "9" * 100])
+    def test_a_text_that_is_no_count(self, text: str) -> None:
+        cause = cause_of(leaf.max_concurrency, {"MaxConcurrencyPath": "$.v"}, {"v": text})
+        assert cause == f'The MaxConcurrencyPath field refers to value "{text}" which is not a valid integer: $.v'
+        cause = cause_of(leaf.max_concurrency, {"MaxConcurrency": "{% $states.input.v %}"}, {"v": text}, jsonata=True)
+        assert "Expected 'number', but was 'string'" in cause
+
+    @pytest.mark.parametrize(
+        ("value", "shown"), [("x", "x"), ("1.5", "1.5"), (1.5, "1.5"), (None, "null"), (True, "true")]
+    )
     def test_no_integer(self, value: Any, shown: str) -> None:
         cause = cause_of(leaf.max_concurrency, {"MaxConcurrencyPath": "$.v"}, {"v": value})
         assert cause == f'The MaxConcurrencyPath field refers to value "{shown}" which is not a valid integer: $.v'

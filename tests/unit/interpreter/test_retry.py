@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
-from statewright.asl.program import Retrier
-from statewright.interpreter.retry import delay_ms, first_match
+from statewright.asl.program import Catcher, Retrier
+from statewright.interpreter.retry import catcher_of, delay_ms, first_match
 
 
 def retrier(*names: str, **fields: object) -> Retrier:
@@ -38,6 +40,20 @@ def retrier(*names: str, **fields: object) -> Retrier:
 )
 def test_matching(error: str | None, names: list[str], matches: bool) -> None:
     assert (first_match([retrier(*names)], error) is not None) == matches
+
+
+@pytest.mark.parametrize(
+    ("type", "error", "matches"),
+    [
+        ("Task", "States.DataLimitExceeded", True),
+        ("Parallel", "States.DataLimitExceeded", False),
+        ("Task", "States.Runtime", False),
+    ],
+)
+def test_a_catcher_of_a_task_takes_more(type: str, error: str, matches: bool) -> None:
+    catcher = Catcher(frozenset({"States.ALL"}), "N", None, None, None)
+    definition = SimpleNamespace(type=type, catch=[catcher])
+    assert (catcher_of(definition, error) is not None) == matches  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

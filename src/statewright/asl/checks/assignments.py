@@ -68,13 +68,25 @@ def _check_name(findings: Findings, name: str, path: Path) -> None:
 
 
 def _check_shadowing(findings: Findings, scope: ScopeOutline, assigned: dict[ScopeOutline, dict[str, Path]]) -> None:
-    outer = None if scope.distributed else scope.enclosing
+    inner, outer = scope, None if scope.distributed else scope.enclosing
     while outer is not None:
+        # What a Parallel's or Map's own catchers assign is no variable of its branches (observed).
+        elsewhere = _assigned_outside_catchers(outer, inner.owner)
         for name, path in assigned[scope].items():
-            if name in assigned[outer]:
+            if name in elsewhere:
                 message = f"The variable '{name}' is assigned in an outer scope and cannot be assigned here"
                 findings.schema(message, path, "choose another name: an inner scope cannot reassign outer variables")
-        outer = None if outer.distributed else outer.enclosing
+        inner, outer = outer, None if outer.distributed else outer.enclosing
+
+
+def _assigned_outside_catchers(scope: ScopeOutline, owner: StateOutline | None) -> set[str]:
+    """What the states of a scope assign, without what the catchers of one of them do."""
+    return {
+        name
+        for state in scope.states.values()
+        for name, path in assignments_of(state)
+        if state is not owner or path[len(state.path)] != "Catch"
+    }
 
 
 def _check_read(

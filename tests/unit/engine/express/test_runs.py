@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -27,6 +28,18 @@ def test_synchronous() -> None:
         with pytest.raises(ApiError) as refused:
             await rig.engine.start_sync_execution(standard, None, "{}", None)
         assert refused.value.code == "StateMachineTypeNotSupported"
+
+    run_virtual(main)
+
+
+def test_the_context_of_a_synchronous_one_counts_no_redrives() -> None:
+    async def main(clock: VirtualClock) -> None:
+        rig = await Rig(clock).up()
+        shown = passing(Parameters={"execution.$": "$$.Execution"}, OutputPath="$.execution")
+        target = await rig.machine(machine(P=shown), type="EXPRESS")
+        done = await rig.engine.start_sync_execution(target, "n", "{}", None)
+        assert done.output is not None
+        assert sorted(json.loads(done.output)) == ["Id", "Input", "Name", "RoleArn", "StartTime"]
 
     run_virtual(main)
 
