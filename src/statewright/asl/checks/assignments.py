@@ -80,7 +80,7 @@ def _check_shadowing(findings: Findings, scope: ScopeOutline, assigned: dict[Sco
 
 
 def _assigned_outside_catchers(scope: ScopeOutline, owner: StateOutline | None) -> set[str]:
-    """What the states of a scope assign, without what the catchers of one of them do."""
+    """Variables that the states of a scope assign, except those that only the catchers of `owner` assign."""
     return {
         name
         for state in scope.states.values()
