@@ -8,7 +8,7 @@ import hmac
 
 from statewright.asl.program import StateDef
 from statewright.asl.timestamps import format_timestamp
-from statewright.interpreter.state import SERIAL_BITS, ExecutionState, Frame
+from statewright.interpreter.state import NO_REDRIVES, SERIAL_BITS, ExecutionState, Frame
 from statewright.interpreter.turn import Turn
 from statewright.payload import Json, JsonObject
 
@@ -30,8 +30,8 @@ def build_context(
         "RoleArn": identity.role_arn,
         "StartTime": format_timestamp(state.started_ms),
     }
-    if inspection is None and not identity.synchronous:
-        # A trial shows none, nor does StartSyncExecution (observed).
+    if inspection is None and state.redrive_count != NO_REDRIVES:
+        # A trial shows none (observed).
         execution["RedriveCount"] = state.redrive_count
     if state.redriven_ms is not None:
         execution["RedriveTime"] = format_timestamp(state.redriven_ms)

@@ -20,6 +20,8 @@ Status = Literal["RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"]
 
 ROOT: Final = 0
 """The root frame's id."""
+NO_REDRIVES: Final = -1
+"""`redrive_count` of a synchronous EXPRESS execution, whose context object has none (observed)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +41,6 @@ class Identity:
     version_arn: str | None = None
     alias_arn: str | None = None
     map_run_arn: str | None = None
-    synchronous: bool = False
-    """True for an EXPRESS execution whose caller waits for its end."""
 
     @property
     def account(self) -> str:

@@ -26,7 +26,7 @@ from statewright.engine.turnstile import EXPRESS as EXPRESS_WEIGHT
 from statewright.errors import StoreError, Unavailable
 from statewright.interpreter.advance import new_execution
 from statewright.interpreter.codec import decode, encode
-from statewright.interpreter.state import ExecutionState
+from statewright.interpreter.state import NO_REDRIVES, ExecutionState
 from statewright.payload import Payload
 from statewright.stores.completion import Completion, completed
 from statewright.stores.protocol import Commit, InboxRow, Row
@@ -94,7 +94,8 @@ class ExpressRuns:
         if self._runner.busy:
             await self._shard.turnstile.enter(EXPRESS_WEIGHT)
         head = self._head(target, name, input_text, trace_header)
-        state = self._new_state(head, name, payload, synchronous=True)
+        state = self._new_state(head, name, payload)
+        state.redrive_count = NO_REDRIVES
         with self.running(target.program, state, head) as run:
             await run.begin()
         assert state.stopped_ms is not None
@@ -183,9 +184,8 @@ class ExpressRuns:
     def _head(self, target: Target, name: str, input_text: str, trace_header: str | None) -> Head:
         return head_of(target, express_arn(target.machine_arn, name, chance.uuid4()), input_text, trace_header)
 
-    def _new_state(self, head: Head, name: str, payload: Payload, *, synchronous: bool = False) -> ExecutionState:
-        identity = replace(head.identity(name, self._shard.region), synchronous=synchronous)
-        return new_execution(identity, payload, self._shard.make_seed())
+    def _new_state(self, head: Head, name: str, payload: Payload) -> ExecutionState:
+        return new_execution(head.identity(name, self._shard.region), payload, self._shard.make_seed())
 
     def stop(self) -> None:
         """Give up every run: synchronous callers get `Unavailable`, asynchronous runs begin again at the next start."""
