@@ -8,6 +8,8 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from itertools import chain
+from typing import Final
 
 import click
 
@@ -57,6 +59,15 @@ from statewright.cli.serving.restore import restore
 from statewright.cli.serving.serve import serve
 from statewright.cli.serving.setup import setup
 
+SECTIONS: Final[dict[str, tuple[click.Command, ...]]] = {
+    "Work on files": (run, validate, graph, test, simulate, export, init),
+    "Run a server": (dev, deploy, serve, backup, restore, doctor, setup),
+    "Look into a server": (
+        execution, machine, map_run, function, queue, topic, table, object_, schedule, limit, metrics,
+    ),
+    "Tools": (env, aws, completion),
+}  # fmt: skip
+"""The commands in the order of their use, by the titles that `--help` gives them."""
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 DEFINITION_NAMES = (".json", ".yaml", ".yml", ".asl")
 
@@ -67,6 +78,13 @@ class Commands(click.Group):
     def list_commands(self, _ctx: click.Context) -> list[str]:
         """The commands as they were added."""
         return list(self.commands)
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands under the title of each section."""
+        limit = formatter.width - 6 - max(map(len, self.commands))
+        for title, section in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(str(one.name), one.get_short_help_str(limit)) for one in section])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -101,10 +119,7 @@ def commands(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for _command in (
-    run, validate, graph, test, simulate, export, init, dev, deploy, serve, execution, machine, map_run, queue, object_,
-    table, function, schedule, topic, metrics, limit, env, aws, backup, restore, doctor, setup, completion,
-):  # fmt: skip
+for _command in chain.from_iterable(SECTIONS.values()):
     commands.add_command(_command)
 
 

@@ -66,5 +66,5 @@ def test_every_option_is_documented(statewright: Run):
     for command in ("run", "validate", "graph", "test", "export"):
         options = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", statewright(command, "--help").out))
         # Those with a short form may be documented by it alone.
-        options -= {"--help", "--input", "--output", "--quiet", "--text", "--output-file"}
+        options -= {"--help", "--input", "--output", "--quiet", "--text"}
         assert {option for option in options if option not in text} == set()

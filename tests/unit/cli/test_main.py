@@ -22,13 +22,22 @@ def test_version(statewright: Run):
 def test_help_lists_the_commands_of_this_version(statewright: Run, arguments: tuple[str, ...]):
     result = statewright(*arguments)
     assert result.code == 0
-    listed = result.out.split("Commands:")[1].split("Exit codes")[0].split("\n")
-    names = [line.split()[0] for line in listed if line.startswith("  ") and line[2:3].strip()]
-    assert names == [
-        "run", "validate", "graph", "test", "simulate", "export", "init", "dev", "deploy", "serve", "execution",
-        "machine", "map-run", "queue", "object", "table", "function", "schedule", "topic", "metrics", "limit", "env",
-        "aws", "backup", "restore", "doctor", "setup", "completion",
-    ]  # fmt: skip
+    listed = result.out.split("-h, --help")[1].split("Exit codes")[0].split("\n")[1:]
+    sections: dict[str, list[str]] = {}
+    for line in listed:
+        if line.endswith(":"):
+            sections[line] = []
+        elif line[:3].strip():
+            list(sections.values())[-1].append(line.split()[0])
+    assert sections == {
+        "Work on files:": ["run", "validate", "graph", "test", "simulate", "export", "init"],
+        "Run a server:": ["dev", "deploy", "serve", "backup", "restore", "doctor", "setup"],
+        "Look into a server:": [
+            "execution", "machine", "map-run", "function", "queue", "topic", "table", "object", "schedule", "limit",
+            "metrics",
+        ],
+        "Tools:": ["env", "aws", "completion"],
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from tests.unit.cli.conftest import Result, Run
 
 COMMANDS = {
     "run": ("run", "pass.asl.json", "--history"),
-    "graph": ("graph", "pass.asl.json", "--output-file"),
+    "graph": ("graph", "pass.asl.json", "--out"),
     "export": ("export", "pass.asl.json", "--out"),
 }
 

@@ -43,7 +43,7 @@ _TONES: Final[dict[str, Tone]] = {"rewritten": "ok", "differs": "wait", "cannot"
 @click.option(
     "-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Output format; default: that of FILE."
 )
-@click.option("--out", "target", metavar="FILE", help="Write the definition to a file.")
+@click.option("-O", "--out", "target", metavar="FILE", help="Write the definition to a file.")
 @click.option(
     "--semaphore-table",
     "table",

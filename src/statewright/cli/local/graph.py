@@ -24,7 +24,7 @@ OTHER_IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf", ".dot")
 @click.option(
     "--svg", "form", flag_value="svg", help="Write an SVG image that follows the reader's light or dark theme."
 )
-@click.option("-O", "--output-file", "target", metavar="FILE", help="Write to a file; .svg and .mmd choose the format.")
+@click.option("-O", "--out", "target", metavar="FILE", help="Write to a file; .svg and .mmd choose the format.")
 @click.option("--width", type=click.IntRange(NARROW, 1000), help="The width of the text drawing, in columns.")
 @click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters only.")
 @click.pass_context
@@ -40,7 +40,7 @@ def graph(
     \b
     Examples:
       statewright graph order.asl.json
-      statewright graph order.asl.json --svg -O order.svg
+      statewright graph order.asl.json --svg --out order.svg
       statewright graph order.asl.yaml --mermaid
     """
     from statewright.asl.reader import ReadError, read_document
@@ -58,7 +58,7 @@ def graph(
     if target is not None and not chosen:
         ending = Path(target).suffix.lower()
         if ending in OTHER_IMAGES:
-            raise Stop(USAGE, f"--output-file: drawings cannot be written as {ending}", "write an image as .svg")
+            raise Stop(USAGE, f"--out: drawings cannot be written as {ending}", "write an image as .svg")
         form = {".svg": "svg", ".mmd": "mermaid", ".mermaid": "mermaid"}.get(ending, form)
     drawing = build_graph(document.value)
     printer = stdout()

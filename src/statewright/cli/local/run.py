@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 import click
 
 from statewright.cli.client import endpoint_option
 from statewright.cli.costs import Costs, cost_of, cost_options, wanted_table
 from statewright.cli.extensions import extensions_option
+from statewright.cli.local.validate import type_option
 from statewright.cli.output import (
     NOT_FOUND,
     USAGE,
@@ -26,6 +27,8 @@ from statewright.cli.output import (
 from statewright.cli.output_files import write_output
 from statewright.cli.run_report import Outcome
 
+_COMMANDLINE: Final = click.core.ParameterSource.COMMANDLINE
+
 
 @click.command(short_help="Run a definition and print its output.")
 @click.argument("file", metavar="FILE[#CASE]|MACHINE")
@@ -33,9 +36,7 @@ from statewright.cli.run_report import Outcome
 @click.option("--case", metavar="NAME", help="A case of FILE's .cases.yaml, or of --mock's MockConfigFile.json.")
 @click.option("--mock", metavar="FILE", help="Results of tasks: a file of mocks, or a MockConfigFile.json.")
 @click.option("--machine", metavar="NAME", help="The state machine in the MockConfigFile.json.")
-@click.option(
-    "--type", "machine_type", type=click.Choice(["STANDARD", "EXPRESS"]), help="The type of the state machine."
-)
+@type_option
 @click.option("--real-time", is_flag=True, help="Run in real time instead of virtual time.")
 @click.option("--limits", type=click.Choice(["aws", "open"]), help="The service's limits (default), or none of them.")
 @click.option("--seed", metavar="TEXT", help="Seed for random numbers, ids and jitter.")
@@ -54,13 +55,15 @@ from statewright.cli.run_report import Outcome
 @cost_options
 @extensions_option
 @endpoint_option
+@click.pass_context
 def run(
+    context: click.Context,
     file: str,
     input: str | None,
     case: str | None,
     mock: str | None,
     machine: str | None,
-    machine_type: str | None,
+    machine_type: Literal["STANDARD", "EXPRESS"],
     real_time: bool,
     limits: str | None,
     seed: str | None,
@@ -76,7 +79,8 @@ def run(
     """Run one execution of a definition on this machine; or, by NAME, of a state machine of the server.
 
     The time of a FILE is virtual unless --real-time is given: waits, retries and timeouts take no time at all. What
-    happens is shown on the standard error; the standard output gets the execution's output alone.
+    happens is shown on the standard error; the standard output gets the execution's output alone. FILE may be - for
+    the standard input.
 
     \b
     Examples:
@@ -85,6 +89,7 @@ def run(
       statewright run order.asl.json --case 'declined twice'
       statewright run order.asl.json#Happy --mock MockConfigFile.json
       statewright run order -i '{"order": 7}'
+      yq -o json . order.yaml | statewright run -
 
     Exit code: 0 succeeded, 1 failed, 2 usage, 3 not found, 4 server unreachable, 5 timed out, 130 interrupted.
     """
@@ -96,7 +101,8 @@ def run(
 
         refuse_for_machines(
             file, case=case, mock=mock, machine=machine, limits=limits, seed=seed, start=start,
-            max_virtual_time=max_virtual_time, history=history_file, type=machine_type,
+            max_virtual_time=max_virtual_time, history=history_file,
+            type=machine_type if context.get_parameter_source("machine_type") is _COMMANDLINE else None,
             cost="" if cost else None, prices=prices,
         )  # fmt: skip
         return run_machine(file, input, form, quiet=quiet, endpoint=endpoint)
@@ -106,12 +112,11 @@ def run(
     if form != "table" and history_file == "-":
         raise Stop(USAGE, f"--history - and -o {form} both write to standard output")
     table = wanted_table(cost, prices)
-    kind: Literal["STANDARD", "EXPRESS"] = "EXPRESS" if machine_type == "EXPRESS" else "STANDARD"
-    setup = prepare(Wishes(file, input, case, mock, machine, limits, start, kind))
+    setup = prepare(Wishes(file, input, case, mock, machine, limits, start, machine_type))
     watch = Watch(setup, real_time=real_time, quiet=quiet, stream_events=form == "jsonl")
     outcome = watch.run(_seed_bytes(seed), _duration(max_virtual_time))
     watch.report(outcome)
-    bill = cost_of(outcome, table, express=kind == "EXPRESS") if table is not None else None
+    bill = cost_of(outcome, table, express=machine_type == "EXPRESS") if table is not None else None
     _print_all(outcome, form, history_file, bill)
     return outcome.exit_code
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from statewright.simulator.script import MockFile
 
 _MACHINE: Final = re.compile(r"[A-Za-z0-9_-]{1,80}(?::[A-Za-z0-9_.-]+)?|arn:[^/\\]*")
+STDIN: Final = Path("-")
+"""The definition is read from the standard input."""
 _LONGEST_NAME: Final = 200
 _PATH_LIKE: Final = re.compile(r"[^\s{}\[\]\"]+\.(?:json|ya?ml)|[./~][^\s{}\[\]\"]*")
 
@@ -63,7 +65,6 @@ class Setup:
 
 def prepare(wishes: Wishes) -> Setup:
     """Find and read everything. Raises: Stop, Refused."""
-    from statewright.asl.loading import load_program
     from statewright.simulator.cases import read_instant_ms
 
     path, case_in_file = find_definition(wishes.file)
@@ -74,11 +75,13 @@ def prepare(wishes: Wishes) -> Setup:
             start_ms = read_instant_ms(wishes.start)
         except ValueError as problem:
             raise Stop(USAGE, f"--start: {problem}") from None
+    if path == STDIN and wishes.input == "-":
+        raise Stop(USAGE, "The definition and the input cannot both be the standard input.", "the input: -i @FILE")
     given = read_input(wishes.input) if wishes.input is not None else None
     try:
-        loaded = load_program(path, machine_type=wishes.type)
+        loaded = _load(path, wishes.type)
     except DefinitionError as problem:
-        raise Refused(str(path), problem.diagnostics) from None
+        raise Refused("<stdin>" if path == STDIN else str(path), problem.diagnostics) from None
     except OSError as problem:
         raise Stop(NOT_FOUND, f"{path}: {reason_of(problem)}") from None
     script, mock_name, case = choose_mocks(path, case_name, wishes.mock, wishes.machine)
@@ -93,9 +96,19 @@ def prepare(wishes: Wishes) -> Setup:
     return Setup(path, loaded, value, script, must_be_used, mock_name, case_name, limits, start_ms, wishes.type)
 
 
+def _load(path: Path, machine_type: MachineType) -> Loaded:
+    from statewright.asl.loading import check_text, compile_checked, load_program
+
+    if path != STDIN:
+        return load_program(path, machine_type=machine_type)
+    return compile_checked(*check_text(sys.stdin.buffer.read(), "<stdin>", machine_type=machine_type))
+
+
 def names_machine(target: str) -> bool:
     """True if the target is a state machine of a server, not a file: `order`, `order:prod`, or an ARN."""
     path = Path(target)
+    if path == STDIN:
+        return False
     return _MACHINE.fullmatch(target) is not None and (path.is_dir() or not path.exists())
 
 
@@ -108,6 +121,8 @@ def find_definition(target: str) -> tuple[Path, str | None]:
     """The file that is meant, and the test case after a `#`. Raises: Stop when there is no such file."""
     path = Path(target)
     case: str | None = None
+    if path == STDIN:
+        return path, None
     if not path.exists() and "#" in target:
         name, _, case = target.rpartition("#")
         path = Path(name)
@@ -120,8 +135,6 @@ def find_definition(target: str) -> tuple[Path, str | None]:
     near = files_like(path)
     if near:
         raise Stop(NOT_FOUND, f"There is no file '{path}'.", f"did you mean {near[0]}?")
-    if target == "-":
-        raise Stop(USAGE, "A definition is read from a file", "name it; the standard input can be the input: -i -")
     raise Stop(NOT_FOUND, f"There is no file '{path}'.")
 
 

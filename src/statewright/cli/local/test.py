@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @click.argument("paths", metavar="[PATH...]", nargs=-1)
 @click.option("--case", "pattern", metavar="GLOB", help="Only cases whose name matches, such as 'declined*'.")
 @click.option(
-    "-o", "--output", "form", type=click.Choice(["text", "json", "junit"]), default="text", help="The report."
+    "-o", "--output", "form", type=click.Choice(["table", "json", "junit"]), default="table", help="The report."
 )
 @click.option("-q", "--quiet", is_flag=True, help="Print only failed cases and the summary.")
 @extensions_option
@@ -60,7 +60,7 @@ def test(paths: tuple[str, ...], pattern: str | None, form: str, quiet: bool) ->
     fence_expressions()
     clock = RealClock()
     began_ms = clock.now_ms()
-    session = Session(stdout(), text=form == "text", quiet=quiet)
+    session = Session(stdout(), text=form == "table", quiet=quiet)
     for path in _case_files(paths or (".",)):
         session.run_file(path, pattern)
     took_ms = clock.now_ms() - began_ms

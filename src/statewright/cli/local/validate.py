@@ -44,7 +44,7 @@ type_option: Final = click.option(
 @type_option
 @click.option("--strict", is_flag=True, help="Fail on warnings, too.")
 @click.option("--no-lints", is_flag=True, help="Leave out Statewright's own warnings.")
-@click.option("-o", "--output", "form", type=click.Choice(["text", "json"]), default="text", help="Output format.")
+@click.option("-o", "--output", "form", type=click.Choice(["table", "json"]), default="table", help="Output format.")
 @extensions_option
 def validate(
     paths: tuple[str, ...],

@@ -49,7 +49,7 @@ def test_to_a_file(statewright: Run, folder: Path, name: str, options: tuple[str
 def test_an_image_of_another_kind(statewright: Run, folder: Path):
     result = statewright("graph", "order.asl.json", "-O", "a.PNG")
     assert (result.code, result.out) == (2, "")
-    assert result.err == "Error: --output-file: drawings cannot be written as .png\n  hint: write an image as .svg\n"
+    assert result.err == "Error: --out: drawings cannot be written as .png\n  hint: write an image as .svg\n"
     assert not (folder / "a.PNG").exists()
 
 

@@ -475,3 +475,20 @@ def test_a_name_without_a_file_means_a_machine_of_the_server(
     result = statewright("run", *arguments)
     assert (result.code, result.out) == (code, "")
     assert said in result.err
+
+
+PASS = '{"StartAt": "A", "States": {"A": {"Type": "Pass", "End": true}}}'
+
+
+def test_a_definition_from_the_standard_input(statewright: Run):
+    assert statewright("run", "-", "-i", '{"order": 7}', stdin=PASS).json == {"order": 7}
+    refused = statewright("run", "-", stdin=PASS.replace("Pass", "Paas"))
+    assert (refused.code, refused.err.splitlines()[-1]) == (1, "✗ 1 error in <stdin>")
+    assert statewright("run", "-", "-i", "-", stdin=PASS).code == 2
+    assert statewright("run", "-", "--type", "express", stdin=PASS).code == 0
+
+
+def test_the_type_of_a_machine_of_a_server_is_its_own(statewright: Run):
+    refused = statewright("run", "order-service", "--type", "STANDARD")
+    assert refused.code == 2
+    assert "--type is for files" in refused.err
