@@ -5,6 +5,7 @@ Owns columns and instants. In JSON, names are those of the API and instants are 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -23,18 +24,53 @@ STATUS_TONES: Final[dict[str, Tone]] = {
 WIDEST_CELL: Final = 60
 
 
+GAP: Final = 2
+RIGID_CELLS: Final = 20
+"""Columns up to this width are not narrowed, nor are those of numbers and instants, which say nothing when cut."""
+NARROWEST: Final = 9
+"""The width that a long column keeps: the first eight characters of a generated id and an ellipsis."""
+_NUMBER: Final = re.compile(r"[\d.,:+\-TZ% ]*")
+_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
 def print_table(printer: Printer, titles: Sequence[str], rows: Sequence[Sequence[Span]]) -> None:
-    """Print rows below their titles, columns aligned; lines are cut to the width of a terminal."""
+    """Print rows below their titles, columns aligned.
+
+    On a terminal that is too narrow, long cells such as ids are cut first, and then lines at its right edge.
+    """
     whole: list[list[Span]] = [[(title, "idle") for title in titles], *([*row] for row in rows)]
     cells = [[_fitted(span) for span in row] for row in whole]
-    widths = [max(cell_width(said(row[column])) for row in cells) for column in range(len(titles))]
+    natural = [max(cell_width(said(row[column])) for row in cells) for column in range(len(titles))]
+    least = [_least([said(row[column]) for row in cells]) for column in range(len(titles))]
+    ids = [all(_ID.fullmatch(said(row[column])) for row in cells[1:]) for column in range(len(titles))]
+    widths = narrowed(natural, least, ids, printer.width - GAP * (len(titles) - 1))
+    if widths != natural:
+        cells = [[_fitted(span, width) for span, width in zip(row, widths, strict=True)] for row in cells]
     lines: list[Line] = []
     for row in cells:
         line: list[Span] = []
         for span, width in zip(row, widths, strict=True):
-            line += [span, " " * (width - cell_width(said(span)) + 2)]
+            line += [span, " " * (width - cell_width(said(span)) + GAP)]
         lines.append(line[:-1])
     printer.cropped(lines)
+
+
+def narrowed(natural: Sequence[int], least: Sequence[int], ids: Sequence[bool], room: int) -> list[int]:
+    """The widths of columns that fit into the room: those of ids give way first, then the widest ones."""
+    widths = list(natural)
+    while sum(widths) > room:
+        spare = [column for column, width in enumerate(widths) if width > least[column]]
+        if not spare:
+            break
+        widths[max(spare, key=lambda column: (ids[column], widths[column]))] -= 1
+    return widths
+
+
+def _least(column: Sequence[str]) -> int:
+    """The width below which a column says nothing; its title comes first."""
+    width = max(map(cell_width, column))
+    is_rigid = width <= RIGID_CELLS or all(_NUMBER.fullmatch(text) for text in column[1:])
+    return width if is_rigid else max(cell_width(column[0]), NARROWEST)
 
 
 def print_facts(printer: Printer, facts: Sequence[tuple[str, Span | None]]) -> None:
@@ -115,6 +151,6 @@ def length_words(started_ms: int, stopped_ms: int | None, now_ms: int) -> str:
     return duration_words(took_ms)
 
 
-def _fitted(span: Span) -> Span:
+def _fitted(span: Span, width: int = WIDEST_CELL) -> Span:
     text, tone = (span, "") if isinstance(span, str) else span
-    return fit_cells(printable(text), WIDEST_CELL), tone  # type: ignore[return-value]
+    return fit_cells(printable(text), width), tone  # type: ignore[return-value]

@@ -27,7 +27,12 @@ from statewright.cli.output import (
 from statewright.cli.output_files import write_output
 from statewright.cli.run_report import Outcome
 
-_COMMANDLINE: Final = click.core.ParameterSource.COMMANDLINE
+OF_FILES: Final = {
+    "case": "--case", "mock": "--mock", "machine": "--machine", "limits": "--limits", "seed": "--seed",
+    "start": "--start", "max_virtual_time": "--max-virtual-time", "history_file": "--history",
+    "machine_type": "--type", "cost": "--cost", "prices": "--prices",
+}  # fmt: skip
+"""Options that only a run of a file has, by their parameters."""
 
 
 @click.command(short_help="Run a definition and print its output.")
@@ -99,12 +104,7 @@ def run(
     if names_machine(file):
         from statewright.cli.inspection.execution import run_machine
 
-        refuse_for_machines(
-            file, case=case, mock=mock, machine=machine, limits=limits, seed=seed, start=start,
-            max_virtual_time=max_virtual_time, history=history_file,
-            type=machine_type if context.get_parameter_source("machine_type") is _COMMANDLINE else None,
-            cost="" if cost else None, prices=prices,
-        )  # fmt: skip
+        refuse_for_machines(context, file)
         return run_machine(file, input, form, quiet=quiet, endpoint=endpoint)
     from statewright.engine.heavy.forked_trial import fence_expressions
 
@@ -121,19 +121,19 @@ def run(
     return outcome.exit_code
 
 
-def refuse_for_machines(target: str, **options: str | None) -> None:
+def refuse_for_machines(context: click.Context, target: str) -> None:
     """Refuse options that a server cannot follow. Raises: Stop."""
     from statewright.cli.local.run_setup import files_like
 
-    given = [name for name, value in options.items() if value is not None]
+    given = [name for name in OF_FILES if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
     if given:
         near = files_like(Path(target))
         if near:
             raise Stop(NOT_FOUND, f"There is no file '{target}'.", f"did you mean {near[0]}?")
-        option = f"--{given[0].replace('_', '-')}"
         raise Stop(
             USAGE,
-            f"There is no file '{target}', and {option} is for files: a machine of a server runs as the server does.",
+            f"There is no file '{target}', and {OF_FILES[given[0]]} is for files: "
+            "a machine of a server runs as the server does.",
         )
 
 
