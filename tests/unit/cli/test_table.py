@@ -60,7 +60,7 @@ def test_instants_stay_whole(instant: str):
 
 
 def test_a_table_that_cannot_fit_is_cut_at_its_edge():
-    assert printed(30, TITLES, ROW)[1] == "7d954c01…  order    SUCCEEDED"
+    assert printed(32, TITLES, ROW)[1] == "7d954c01…  order    SUCCEEDED  …"
 
 
 def test_columns_that_fit_keep_their_width():
