@@ -171,8 +171,9 @@ async def _serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> N
     origins = options.origins | options.config.http.origins
     check = _StoreCheck()
     api = Api(
-        system.app, origins, body_bytes, lambda: _samples(engine, listens, metrics, check.sample()), lambda: check.state
-    )
+        system.app, origins, body_bytes, lambda: _samples(engine, listens, metrics, check.sample()),
+        lambda: check.state, lambda: system.app.integrations.volatile.played,
+    )  # fmt: skip
     deadline = StopDeadline(options.timeouts.stop_seconds, lambda: _left_unwritten(engine))
     listens = listener(api, lambda: on_ready(ready), options.timeouts, deadline.begin)
     try:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
+import urllib.request
 from pathlib import Path
 
 import boto3  # type: ignore[import-untyped]
 import psutil  # type: ignore[import-untyped]
 import pytest
+from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from tests.e2e.conftest import ROLE, Server, ended
@@ -17,8 +19,9 @@ from tests.e2e.conftest import ROLE, Server, ended
 
 def client(server: Server, service: str):
     return boto3.client(
-        service, endpoint_url=server.url, region_name="us-east-1", aws_access_key_id="x", aws_secret_access_key="x"
-    )
+        service, endpoint_url=server.url, region_name="us-east-1", aws_access_key_id="x", aws_secret_access_key="x",
+        config=Config(retries={"total_max_attempts": 1}),
+    )  # fmt: skip
 
 
 def children(pid: int) -> list[psutil.Process]:
@@ -39,6 +42,23 @@ def test_another_service_answers_and_outlives_the_server(tmp_path: Path) -> None
         assert client(server, "kinesis").list_streams()["StreamNames"] == ["kept"]
         assert child.is_running()
 
+        # What it plays is said; what it cannot do is an error of the called service, in its own protocol.
+        assert server.log.read_text().count("moto plays the service 'kinesis': results of jobs") == 2
+        health = json.loads(urllib.request.urlopen(f"{server.url}/health").read())
+        assert health["invented"] == ["kinesis"]
+        for service, call, members, status, reason in (
+            ("glue", "create_blueprint", {"Name": "b", "BlueprintLocation": "s3://b/b"}, 501, "(glue CreateBlueprint)"),
+            ("cloudformation", "create_stack", {"StackName": "s", "TemplateBody": "{}"}, 500, "KeyError: 'Resources'"),
+            ("translate", "list_languages", {}, 501, "(translate ListLanguages)"),
+        ):
+            with pytest.raises(ClientError) as refused:
+                getattr(client(server, service), call)(**members)
+            answer = refused.value.response
+            assert answer["ResponseMetadata"]["HTTPStatusCode"] == status
+            assert answer["Error"]["Code"] == {500: "InternalFailure", 501: "NotImplemented"}[status]
+            assert answer["Error"]["Message"].startswith("moto, which emulates other services here, ")
+            assert reason in answer["Error"]["Message"]
+
         # Tasks have the same services.
         states = client(server, "stepfunctions")
         definition = {
@@ -54,6 +74,16 @@ def test_another_service_answers_and_outlives_the_server(tmp_path: Path) -> None
         run = states.start_execution(stateMachineArn=machine["stateMachineArn"])
         seen = ended(states, run["executionArn"])
         assert json.loads(seen["output"]) == {"found": "kept"}
+        lost = {
+            "Type": "Task", "Resource": "arn:aws:states:::aws-sdk:glue:createBlueprint",
+            "Parameters": {"Name": "b", "BlueprintLocation": "s3://b/b"}, "End": True,
+        }  # fmt: skip
+        failing = json.dumps({"StartAt": "Lost", "States": {"Lost": lost}})
+        machine = states.create_state_machine(name="lost", definition=failing, roleArn=ROLE)
+        run = states.start_execution(stateMachineArn=machine["stateMachineArn"])
+        seen = ended(states, run["executionArn"])
+        assert seen["error"] == "Glue.GlueException"
+        assert seen["cause"].startswith("moto, which emulates other services here, does not have this operation")
     finally:
         server.kill()
         for one in children(0):

@@ -37,7 +37,7 @@ from statewright.api.service import BODY_BYTES, JSON
 from statewright.api.services import BY_NAME
 from statewright.api.wires import wire_of
 from statewright.errors import ApiError, StoreError
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 
 Send = Callable[[Message], Awaitable[None]]
 Sampler = Callable[[], Awaitable[Iterable[Sample]]]
@@ -59,7 +59,8 @@ class Api:
     """The application. `sampler` returns further figures for `/metrics`; while `draining`, new calls are refused.
 
     `origins` are those of web pages that may call. `body_bytes` is the longest body for any service when the limits on
-    payloads are lifted. `store_state` says for `/health` what a check of the store has found.
+    payloads are lifted. `store_state` says for `/health` what a check of the store has found, `invented` which services
+    moto has played.
     """
 
     app: App
@@ -67,6 +68,7 @@ class Api:
     body_bytes: int | None = None
     sampler: Sampler | None = None
     store_state: Callable[[], str] | None = None
+    invented: Callable[[], list[str]] | None = None
     counters: CallCounters = field(default_factory=CallCounters)
     draining: bool = False
     _warned_at: float = -1e9
@@ -210,10 +212,12 @@ class Api:
         if path not in PAGES or scope["method"] not in ("GET", "HEAD") or "authorization" in headers:
             return None
         if path == "/health":
-            state = {"status": "draining" if self.draining else "ok", "version": __version__}
+            state: JsonObject = {"status": "draining" if self.draining else "ok", "version": __version__}
             if self.store_state is not None:
                 state["store"] = self.store_state()
             services = {name: len(of) for name in sorted(BY_NAME) if (of := registered(name))}
+            if self.invented is not None and (played := self.invented()):
+                state["invented"] = played
             return Answer(503 if self.draining else 200, orjson.dumps({**state, "operations": services}))
         samples = list(await self.sampler()) if self.sampler is not None else []
         samples.append(Sample("statewright_api_polls", "gauge", "Calls that wait for something.", len(self._polls)))

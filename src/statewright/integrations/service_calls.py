@@ -19,6 +19,8 @@ from statewright.integrations.patterns import NOT_CONFIGURED, answered, bad_para
 from statewright.integrations.service_names import Api, UnknownApi, api_of, optimised_api
 from statewright.payload import Json, JsonObject, JsonTextError, dump_json, json_or_text, parse_json
 
+NOT_IMPLEMENTED: Final = 501
+"""The status of errors that no repetition cures, unlike other failures of a service."""
 _BUSY: Final = frozenset(
     {"Throttling", "ThrottlingException", "ThrottledException", "RequestLimitExceeded", "TooManyRequestsException"}
 )
@@ -118,7 +120,8 @@ def refusal_of(api: Api, response: ApiMapping) -> Refusal:
         metadata.get("HostId"),
     )
     status = metadata.get("HTTPStatusCode", 400)
-    return Refusal(api.error_name(code), cause, may_pass=status >= 500 or status == 429 or code in _BUSY)
+    may_pass = (status >= 500 and status != NOT_IMPLEMENTED) or status == 429 or code in _BUSY
+    return Refusal(api.error_name(code), cause, may_pass=may_pass)
 
 
 # ------------------------------------------------------------------ peculiarities of single integrations

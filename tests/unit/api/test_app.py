@@ -143,6 +143,9 @@ def test_health():
     assert (reply.status, reply.json["status"]) == (200, "ok")
     assert reply.json["operations"] == {one.name: len(registered(one.name)) for one in SERVICES}
     assert request(api, path="/health", method="HEAD").body == b""
+    assert "invented" not in reply.json
+    playing = request(make_api(invented=lambda: ["glue"]), path="/health", method="GET").json
+    assert (playing["invented"], playing["operations"]) == (["glue"], reply.json["operations"])
     api.drain()
     assert request(api, path="/health", method="GET").status == 503
     assert call(api, "ListActivities", {}).status == 503

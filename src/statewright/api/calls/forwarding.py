@@ -49,7 +49,7 @@ class Forwarding:
         endpoints = self._config.endpoints
         endpoint = endpoints.get(service) or endpoints.get("default")
         try:
-            endpoint = endpoint or self._volatile.endpoint()
+            endpoint = endpoint or self._volatile.endpoint(service)
             if endpoint is None:
                 raise ApiError("UnknownService", no_endpoint_text(service))
             response = self._client.send(_request_at(endpoint, incoming, body), ANSWER_BYTES, SECONDS)

@@ -96,7 +96,8 @@ def examine(data: Path, settings: str | None, endpoint: str | None) -> Iterator[
         config = _config(settings)
     except Stop as problem:
         yield Check("settings", "problem", problem.message, f"correct {settings or SETTINGS_FILE}")
-    yield check_server(endpoint)
+    server = check_server(endpoint)
+    yield server
     if config is not None:
         yield check_settings(config, settings)
         yield check_credentials(config, Path(settings or SETTINGS_FILE))
@@ -107,6 +108,8 @@ def examine(data: Path, settings: str | None, endpoint: str | None) -> Iterator[
     yield check_operations()
     if config is not None:
         yield check_integrations(config)
+    if server.facts.get("invented"):
+        yield check_invented(server.facts["invented"])
     yield check_aws_cli()
 
 
@@ -320,6 +323,7 @@ def check_server(option: str | None) -> Check:
         return Check("server", "problem", f"{where} is not a Statewright server: {problem}", facts=facts)
     facts["serverVersion"] = found.get("version")
     facts["store"] = found.get("store")
+    facts["invented"] = found.get("invented", [])
     if found.get("store") == "damaged":
         return Check("server", "problem", f"{where}: its store is damaged", "stop it and restore a backup", facts)
     words = f"{where}, version {found.get('version')}, {found['status']}"
@@ -462,6 +466,13 @@ def check_operations() -> Check:
     return Check("operations", "ok", words, facts=facts)
 
 
+def check_invented(services: list[str]) -> Check:
+    """The services that moto has played for the running server."""
+    words = f"moto has played {', '.join(services)}: results of jobs, queries and models are invented"
+    hint = f"for real ones, name their endpoints in {SETTINGS_FILE}: see [endpoints]"
+    return Check("invented", "note", words, hint, {"services": services})
+
+
 def check_integrations(config: Config) -> Check:
     """The tasks that run here, those that go to another endpoint, and the stand-in for all other services."""
     from importlib.util import find_spec
@@ -481,6 +492,11 @@ def check_integrations(config: Config) -> Check:
     if "default" in endpoints:
         return Check("integrations", "ok", here, facts=facts)
     if played:
-        return Check("integrations", "ok", f"{here}; others: moto, whose state is volatile", facts=facts)
+        return Check(
+            "integrations",
+            "ok",
+            f"{here}; others: moto, whose results are invented and whose state is volatile",
+            facts=facts,
+        )
     hint = f"install moto (pip install 'statewright[aws]'), or name an endpoint in {SETTINGS_FILE}: see [endpoints]"
     return Check("integrations", "note", f"{here}; others: none, their tasks fail", hint, facts)

@@ -60,16 +60,16 @@ class Clients:
         for name in (api.service, api.model.service_name, "default"):
             if name in endpoints:
                 return endpoints[name]
-        found = self._volatile_endpoint()
+        found = self._volatile_endpoint(api.service)
         if found is None:
             raise NoEndpoint(no_endpoint_text(api.service))
         return found
 
-    def _volatile_endpoint(self) -> Endpoint | None:
+    def _volatile_endpoint(self, service: str) -> Endpoint | None:
         if self._volatile is None:
             return None
         try:
-            return self._volatile.endpoint()
+            return self._volatile.endpoint(service)
         except OSError as problem:
             raise NoEndpoint(str(problem)) from None
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -25,6 +26,9 @@ from statewright.integrations.endpoints.volatile_server import FAREWELL
 
 SOCKET_NAME: Final = "volatile.sock"
 START_SECONDS: Final = 60.0
+MOST_NAMED: Final = 400
+"""Services that the log and `played` name: callers choose the names. AWS has fewer."""
+_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,50}")
 LONGEST_SOCKET_PATH: Final = 100
 """Bytes of a path that every system takes for a Unix socket."""
 
@@ -41,13 +45,21 @@ class VolatileServices:
         self._connection: socket.socket | None = None
         self._endpoint: Endpoint | None = None
         self._child: subprocess.Popen[bytes] | None = None
+        self._played: set[str] = set()
 
     def available(self) -> bool:
         """True if moto is installed, and its use is configured."""
         return self._config.volatile and find_spec("moto") is not None
 
-    def endpoint(self) -> Endpoint | None:
-        """The endpoint of the services; adopts or starts the child if necessary. `None` without moto. Blocks.
+    @property
+    def played(self) -> list[str]:
+        """The services that moto has played for this server."""
+        return sorted(self._played)
+
+    def endpoint(self, service: str) -> Endpoint | None:
+        """The endpoint of a service; adopts or starts the child if necessary. `None` without moto. Blocks.
+
+        The log says once for each service that its answers are invented.
 
         Raises: OSError when the child cannot be started.
         """
@@ -56,7 +68,17 @@ class VolatileServices:
         with self._lock:
             if self._endpoint is None or not self._is_alive():
                 self._endpoint = self._adopt() or self._start()
+            self._note(service)
             return self._endpoint
+
+    def _note(self, service: str) -> None:
+        if service in self._played or len(self._played) >= MOST_NAMED or not _NAME.fullmatch(service):
+            return
+        self._played.add(service)
+        log.warning(
+            "moto plays the service '%s': results of jobs, queries and models are invented. For a real one, name its "
+            "endpoint in statewright.toml, under [endpoints]", service,
+        )  # fmt: skip
 
     def close(self) -> None:
         """End the child, unless another server is connected to it, too. Part of a clean stop."""

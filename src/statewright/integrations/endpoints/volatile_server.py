@@ -12,8 +12,11 @@ import os
 import select
 import socket
 import sys
+import threading
 import time
 from typing import Final
+
+from statewright.integrations.endpoints.moto_failures import Failures
 
 ALONE_SECONDS: Final = 600.0
 FAREWELL: Final = b"."
@@ -22,20 +25,18 @@ FAREWELL: Final = b"."
 
 def main(path: str, alone_seconds: float = ALONE_SECONDS) -> None:
     """Serve until no server has been connected for `alone_seconds`."""
-    from moto.server import ThreadedMotoServer
-
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listening.bind(path)
     os.chmod(path, 0o600)
     listening.listen()
     # Standard output is for the line that tells the parent that the server is ready, not for the server's own output.
     with contextlib.redirect_stdout(sys.stderr):
-        server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-        server.start()
-    _, port = server.get_host_and_port()
+        port = _serve_moto()
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     sys.stdout.close()
+    # moto prints, too.
+    sys.stdout = sys.stderr
     try:
         _serve_clients(listening, f"{os.getpid()} {port}".encode(), alone_seconds)
     finally:
@@ -43,6 +44,20 @@ def main(path: str, alone_seconds: float = ALONE_SECONDS) -> None:
             os.unlink(path)
     # The server's threads wait for connections forever.
     os._exit(0)
+
+
+def _serve_moto() -> int:
+    """Serve moto in threads; returns the port."""
+    from flask import got_request_exception
+    from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
+    from werkzeug.serving import make_server
+
+    application = Failures(DomainDispatcherApplication(create_backend_app))
+    # Signals hold their receivers weakly; this one lives as long as the server.
+    got_request_exception.connect(lambda _sender, exception, **_: application.note(exception), weak=False)
+    server = make_server("127.0.0.1", 0, application, threaded=True, request_handler=MotoRequestHandler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return int(server.server_port)
 
 
 def _serve_clients(listening: socket.socket, greeting: bytes, alone_seconds: float) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from statewright import __version__
 from statewright.cli.client import ENDPOINT_VARIABLES
 from statewright.cli.serving import doctor
 from statewright.config import Config, Endpoint
@@ -88,6 +89,16 @@ def test_a_server_that_is_not_ours():
     assert doctor.check_server("nonsense").status == "problem"
 
 
+def test_services_that_moto_played(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    health = {"version": __version__, "status": "ok", "operations": {}, "store": "sound"}
+    monkeypatch.setattr(doctor, "_health", lambda _: health)
+    assert "invented" not in [one.name for one in doctor.examine(tmp_path / "data", None, NOBODY)]
+    monkeypatch.setattr(doctor, "_health", lambda _: {**health, "invented": ["athena", "glue"]})
+    (found,) = [one for one in doctor.examine(tmp_path / "data", None, NOBODY) if one.name == "invented"]
+    assert (found.status, found.facts) == ("note", {"services": ["athena", "glue"]})
+    assert found.message.startswith("moto has played athena, glue: ")
+
+
 def test_packages_that_are_missing():
     found = doctor.check_packages(lambda: ["click>=8", "no-such-package>=1; extra == 'dev'", "nor-this>=2"])
     assert (found.status, found.message) == ("problem", "missing: nor-this")
@@ -116,6 +127,7 @@ def test_what_is_served_and_who_plays_the_rest():
     moto = doctor.check_integrations(Config())
     assert "activities, http, states" in moto.message
     assert "lambda" in moto.message
+    assert moto.message.endswith("others: moto, whose results are invented and whose state is volatile")
     alone = doctor.check_integrations(Config(volatile=False))
     assert alone.status == "note"
     assert alone.message.endswith("others: none, their tasks fail")
