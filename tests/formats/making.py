@@ -7,11 +7,17 @@ starts the server that `statewright` is here, fills it, notes what it answers ab
 PostgreSQL database, of which the folder has a dump as SQL. `test_folders.py` starts every such folder. A folder is made
 once for each format that was published, by the code that published it, and never changed afterwards: check that code
 out, and name its sources in PYTHONPATH.
+
+    python -m tests.formats.making NAME --services sqs,sessions,answered
+
+makes a folder in which the call of a task has happened and its execution has not taken the answer: the server is killed
+between the two.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import json
 import os
@@ -32,6 +38,7 @@ from typing import Any, Final
 
 import botocore.session
 from botocore.config import Config as ClientConfig
+from botocore.exceptions import HTTPClientError
 
 from tests.postgres_server import binaries, shared_server
 
@@ -72,6 +79,7 @@ class Maker:
     def __init__(self, endpoint: str) -> None:
         self.endpoint = endpoint
         self.answers: list[tuple[str, str, dict[str, Any]]] = []
+        self.token: str | None = None
         self._clients: dict[str, Any] = {}
 
     def client(self, service: str) -> Any:
@@ -229,6 +237,22 @@ class Maker:
         self.reads("stepfunctions", "list_executions", mapRunArn=run)
         self.reads("stepfunctions", "list_state_machine_versions", stateMachineArn=arn)
         self.reads("stepfunctions", "describe_state_machine_alias", stateMachineAliasArn=f"{arn}:live")
+
+    def sessions(self) -> None:
+        """Temporary credentials, sealed with the key of the folder."""
+        self.token = self.client("sts").assume_role(
+            RoleArn=ROLE, RoleSessionName="session", DurationSeconds=3_600
+        )["Credentials"]["SessionToken"]  # fmt: skip
+
+    def answered(self) -> None:
+        """A task that has sent its message when the server dies (see `main`)."""
+        client = self.client("stepfunctions")
+        parameters = {"QueueUrl": f"http://server/{ACCOUNT}/tokens", "MessageBody": "once"}
+        send = {"Type": "Task", "Resource": "arn:aws:states:::sqs:sendMessage", "Parameters": parameters, "End": True}
+        definition = json.dumps({"StartAt": "A", "States": {"A": send}})
+        arn = client.create_state_machine(name="sends", definition=definition, roleArn=ROLE)["stateMachineArn"]
+        with contextlib.suppress(HTTPClientError):
+            client.start_execution(stateMachineArn=arn, name="one")
 
     def queued(self) -> None:
         """An execution that waits to be admitted, and one that waits for a permit."""
@@ -413,15 +437,21 @@ def main() -> None:
             command += ["--store", address]
         if "queued" in given.services:
             (Path(scratch) / "statewright.toml").write_text("extensions = true\n")
-        server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=scratch, env={**os.environ})
+        dies = "answered" in given.services
+        environment = {**os.environ, **({"STATEWRIGHT_FAIL_POINT": "result:1"} if dies else {})}
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=scratch, env=environment)
         try:
             assert server.stdout is not None
             found = re.search(r"ready on (http://\S+)", server.stdout.readline())
             assert found is not None, "the server did not start"
             maker = Maker(found[1])
             for service in given.services.split(","):
-                getattr(maker, service)()
-            answers = {"made_ms": round(time.time() * 1000), "reads": maker.noted()}
+                if service != "answered":
+                    getattr(maker, service)()
+            answers = {"made_ms": round(time.time() * 1000), "reads": maker.noted(), "token": maker.token}
+            if dies:
+                maker.answered()
+                server.wait()
         finally:
             server.send_signal(signal.SIGKILL)
             server.wait()

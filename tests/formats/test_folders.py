@@ -20,12 +20,17 @@ import pytest
 from statewright.cli.commands import run_command
 from statewright.config import Config
 from statewright.engine.dispatch import CALL_VERSION
+from statewright.records.entries import SESSION_KEY
+from statewright.records.sessions import Sessions
 from statewright.stores.opening import open_store
 from statewright.virtual.system import VirtualSystem
+from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.formats.making import ACCOUNT, ANSWERS, DUMP, FOLDERS, REGION, plain, queue_arn
 from tests.postgres_server import server_or_skip
 
-EVERY = sorted(path.name.removesuffix(".tar.xz") for path in FOLDERS.glob("*.tar.xz"))
+ANSWERED = "answered-4"
+"""A folder with one execution, whose task has happened and is not answered; no other has format 2 of calls."""
+EVERY = sorted({path.name.removesuffix(".tar.xz") for path in FOLDERS.glob("*.tar.xz")} - {ANSWERED})
 SQLITE = [name for name in EVERY if name.startswith("schema-")]
 WITHOUT_LIMITS = {"schema-3", "postgres-3"}
 """Made before there were limits of machines and semaphores."""
@@ -97,6 +102,43 @@ def test_the_present_format_and_its_forerunners_have_folders() -> None:
 
     assert f"schema-{SCHEMA_VERSION}" in EVERY, "make the folder of this schema: see tests/formats/making.py"
     assert {"schema-3", "postgres-3"} <= set(EVERY)
+
+
+def test_a_call_that_has_happened_is_not_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = tmp_path / "data"
+    folder = Folder(ANSWERED, data, monkeypatch)
+    stored = sqlite3.connect(data / "statewright.db")
+    [(body,)] = stored.execute("SELECT body FROM outbox WHERE kind = 'task'").fetchall()
+    assert json.loads(body)[0] == CALL_VERSION == 2, "make a folder of the new format: see tests/formats/making.py"
+    stored.close()
+    with folder.system as system:
+        # The message was sent after the instant that is noted.
+        system.advance("1m")
+        assert folder.status("sends") == "SUCCEEDED"
+        sqs = system.client("sqs")
+        tokens = sqs.get_queue_url(QueueName="tokens")["QueueUrl"]
+        assert [one["Body"] for one in sqs.receive_message(QueueUrl=tokens)["Messages"]] == ["once"]
+        assert "Messages" not in sqs.receive_message(QueueUrl=tokens)
+
+
+def test_temporary_credentials_stay_valid(tmp_path: Path) -> None:
+    data = unpacked(ANSWERED, tmp_path / "data")
+    noted = json.loads((data / ANSWERS).read_text())
+
+    async def main(clock: VirtualClock) -> None:
+        store = open_store(str(data), clock=clock)
+        await store.open("test")
+        entry = await store.catalogue.get("session-key", "")
+        assert entry is not None
+        assert json.loads(entry.body)["format"] == SESSION_KEY.format.version == 2, "make a folder of the new format"
+        sessions = Sessions(store.catalogue, clock)
+        await sessions.start()
+        session = sessions.session_of({"x-amz-security-token": noted["token"]})
+        assert session is not None
+        assert session.access_key.startswith("ASIA")
+        await store.close()
+
+    run_virtual(main, start_ms=noted["made_ms"])
 
 
 def test_every_resource_is_answered_for_as_before(folder: Folder) -> None:
