@@ -79,7 +79,7 @@ class Runtimes:
 
     async def _search(self, name: str) -> Runtime | None:
         if name.startswith("nodejs"):
-            node = shutil.which("node")
+            node = _node()
             return None if node is None else Runtime("node", node, f"Runtime Version: {name} (run by {node})")
         if name.startswith("provided") or name in ("go1.x",):
             return Runtime("provided", sys.executable, f"Runtime Version: {name}")
@@ -101,10 +101,17 @@ def own_python() -> str:
 
 def visible_folders(config: Config) -> tuple[str, ...]:
     """Folders that workers in namespaces see beside those of the system: of Node.js, and those of the settings."""
-    node = shutil.which("node")
+    node = _node()
     prefix = [str(Path(node).resolve().parents[1])] if node is not None else []
     packages = os.environ.get("NODE_PATH", "").split(":")
     return tuple(path for path in (*prefix, *packages, *config.functions.visible) if path)
+
+
+def _node() -> str | None:
+    """The program of Node.js; behind a link to it, which workers in namespaces may not see. Shims stay as they are."""
+    found = shutil.which("node")
+    behind = Path(found).resolve() if found is not None else None
+    return str(behind) if behind is not None and behind.name == "node" else found
 
 
 async def _works(program: str) -> bool:
