@@ -18,6 +18,7 @@ from statewright.cli.serving.project_lines import ProjectLines
 
 if TYPE_CHECKING:
     from statewright.config import Config
+    from statewright.functions.node_sdk import NodeSdk
     from statewright.projects.deploy.calls import Call
     from statewright.projects.deploy.deployment import Report, Result
     from statewright.projects.resources import Project
@@ -147,12 +148,23 @@ def parameters_of(given: tuple[str, ...]) -> dict[str, str]:
 
 def _project(path: Path, config: Config, parameters: dict[str, str], stage: str | None) -> Project:
     from statewright.projects.found import find_project
+    from statewright.projects.imports.findings import with_missing_imports
     from statewright.projects.resources import ProjectError
 
     try:
-        return find_project(path, config, parameters=parameters, stage=stage)
+        project = find_project(path, config, parameters=parameters, stage=stage)
+        return with_missing_imports(project, config.account, _node_sdk(project.root, config))
     except ProjectError as problem:
         raise Stop(FAILED, str(problem)) from None
+
+
+def _node_sdk(root: Path, config: Config) -> NodeSdk | None:
+    """The SDK for JavaScript of the server, as far as its data folder is where it is by default."""
+    from statewright.functions.node_sdk import DEFAULT_DATA, node_sdk
+
+    places = [place for place in (Path(DEFAULT_DATA), root / DEFAULT_DATA) if place.is_dir()]
+    found = [node_sdk(config, place) for place in places or ([Path()] if config.functions.node_modules else [])]
+    return next((sdk for sdk in found if sdk.versions()), found[0] if found else None)
 
 
 def _deployed(

@@ -111,9 +111,11 @@ def dev(
     )
     logs.configure("text", log_level)
     warn_of_readers(config, Path(settings) if settings is not None else own_settings)
+    place = Path(data) if data is not None else root / DATA_FOLDER
     loader = Loader(
-        root, config, frozenset(express), as_json=form == "json", stage=stage, parameters=parameters_of(parameters)
-    )
+        root, config, frozenset(express), as_json=form == "json", stage=stage, parameters=parameters_of(parameters),
+        data=place,
+    )  # fmt: skip
     printer = stdout()
 
     def announce(ready: Ready) -> None:
@@ -122,7 +124,6 @@ def dev(
             printer.flush()
         loader.start(ready.endpoint)
 
-    place = Path(data) if data is not None else root / DATA_FOLDER
     options = ServerOptions(host, port, place, store, config, timeouts=timeouts_of_environment())
     try:
         run_server(options, announce)
@@ -143,7 +144,7 @@ class Loader:
 
     def __init__(
         self, root: Path, config: Config, express: frozenset[str], *, as_json: bool = False, stage: str | None = None,
-        parameters: Mapping[str, str] | None = None,
+        parameters: Mapping[str, str] | None = None, data: Path | None = None,
     ) -> None:  # fmt: skip
         self.root = root
         self.config = config
@@ -151,6 +152,7 @@ class Loader:
         self.as_json = as_json
         self.stage = stage
         self.parameters = parameters or {}
+        self.data = data
         self.lines = ProjectLines(root, lambda: self.printer)
         self._calls: Any = None
         self._deployment: Deployment | None = None
@@ -283,13 +285,16 @@ class Loader:
 
     def _read(self) -> Project | None:
         """The current project; a file that cannot be read is reported, and the last good project stays in use."""
+        from statewright.functions.node_sdk import node_sdk
         from statewright.projects.found import find_project
+        from statewright.projects.imports.findings import with_missing_imports
         from statewright.projects.resources import ProjectError
 
         try:
             project = find_project(
                 self.root, self._settings(), parameters=self.parameters, stage=self.stage, express=self.express
             )
+            project = with_missing_imports(project, self.config.account, node_sdk(self.config, self.data))
         except (ProjectError, Stop, OSError) as problem:
             reason = problem.message if isinstance(problem, Stop) else str(problem)
             if not self.tell("failed", folder=str(self.root), reason=reason, stays=self._project is not None):

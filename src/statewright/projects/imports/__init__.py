@@ -1,0 +1,1 @@
+"""Imports of handlers that cannot be found, before the first invocation fails."""
