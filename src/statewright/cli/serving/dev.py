@@ -102,9 +102,7 @@ def dev(
     from statewright.server import serve as run_server
 
     root = Path(folder)
-    if not root.is_dir():
-        hint = f"to serve the folder it is in: statewright dev {root.parent}" if root.is_file() else None
-        raise Stop(NOT_FOUND, f"There is no folder '{root}'.", hint)
+    _refuse_other_than_a_folder(root)
     own_settings = root / SETTINGS_FILE
     config = config_of(
         settings or (str(own_settings) if own_settings.is_file() else None), limits, time_scale, isolation
@@ -134,6 +132,12 @@ def dev(
     finally:
         loader.stop()
     return OK
+
+
+def _refuse_other_than_a_folder(root: Path) -> None:
+    if not root.is_dir():
+        hint = f"to serve the folder it is in: statewright dev {root.parent}" if root.is_file() else None
+        raise Stop(NOT_FOUND, f"There is no folder '{root}'.", hint)
 
 
 class Loader:

@@ -71,7 +71,7 @@ class Missing:
 
 @dataclass(slots=True)
 class Gathering:
-    """What is missing so far: one entry for each file and reason."""
+    """Missing packages so far: one entry for each file and reason."""
 
     found: dict[tuple[Path | None, str], tuple[int, list[str], str]] = field(default_factory=dict)
 

@@ -42,7 +42,7 @@ _LOOK_BACK: Final = 100
 
 
 def imports_of(text: str) -> list[tuple[str, int]]:
-    """What a module names literally, with the lines. Takes linear time."""
+    """The imports that a module names literally, with their lines. Takes linear time."""
     found: list[tuple[str, int]] = []
     before, end, line = "", 0, 1
     for token in _TOKEN.finditer(text):
@@ -59,7 +59,7 @@ def imports_of(text: str) -> list[tuple[str, int]]:
 
 
 def missing_in_node(code: Code, sdk: NodeSdk | None) -> list[Missing]:
-    """What loading the handler's file would not find; without an `sdk` packages of the SDK count as found."""
+    """Packages that loading the handler's file would not find; without an `sdk` packages of the SDK count as found."""
     gathering = Gathering()
     queue = [code.entry]
     seen: set[str] = set()
@@ -114,14 +114,14 @@ def _is_of_sdk(code: Code, package: str) -> bool:
 
 
 def _words(code: Code, package: str, sdk: NodeSdk | None) -> tuple[str, str]:
-    """Why a package is not found, and what to do."""
+    """The reason why a package is not found, and a remedy."""
     if _is_of_sdk(code, package):
         is_there = sdk is not None and version_for(code.runtime) in sdk.versions()
-        why = f"of the SDK, which the cloud's {code.runtime} brings and this server does not have"
+        why = f"part of the SDK that the cloud's {code.runtime} brings, and not fetched here yet"
         return why, f"statewright setup node-sdk{f' --package {package}' if is_there else ''}"
-    why = "which is neither in the function's package nor in its layers"
+    why = "not in the function's package or layers"
     if package == "aws-sdk":
-        why += f": {code.runtime} brings version 3 of the SDK (@aws-sdk/client-...)"
+        why += f"; {code.runtime} brings version 3 of the SDK (@aws-sdk/client-...)"
     if code.text is not None:
         return why, "put the code into a folder, with its node_modules"
     listed = code.file("package.json") is not None

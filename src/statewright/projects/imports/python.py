@@ -22,7 +22,7 @@ from typing import Final
 from statewright.projects.imports.code import MOST_FILES, Code, Gathering, Missing, read_text
 
 SDK: Final = ("boto3", "botocore", "s3transfer", "jmespath", "dateutil", "urllib3", "six")
-"""What the cloud's Python runtimes bring. Source: developer guide, "Runtime-included SDK versions"."""
+"""Packages that the cloud's Python runtimes bring. Source: developer guide, "Runtime-included SDK versions"."""
 _ENDINGS: Final = (".py", *EXTENSION_SUFFIXES)
 
 
@@ -57,7 +57,7 @@ def _imports(body: list[ast.stmt]) -> Iterator[Import]:
 
 
 def missing_in_python(code: Code) -> list[Missing]:
-    """What loading the handler's module would not find."""
+    """Packages that loading the handler's module would not find."""
     gathering = Gathering()
     installed = _installed(code)
     queue = [code.entry.replace(".", "/")]
@@ -139,17 +139,14 @@ def _holds(place: Path, top: str) -> bool:
 
 
 def _words(code: Code, importer: str, top: str) -> tuple[str, str]:
-    """Why a package is not found, and what to do."""
+    """The reason why a package is not found, and a remedy."""
     beside = importer.rpartition("/")[0]
     if beside and (code.has(f"{beside}/{top}.py") or code.has(f"{beside}/{top}")):
-        dotted = beside.replace("/", ".")
-        return (
-            "which lies beside it, while handlers look in the root of their code",
-            f"write: from {dotted} import {top}",
-        )
+        why = "it lies beside the module, while handlers look in the root of their code"
+        return why, f"from {beside.replace('/', '.')} import {top}"
     if top in SDK:
-        return "which the cloud's runtime brings and this Python does not have", f"pip install {top}"
-    why = "which is neither in the function's package or layers nor installed beside Statewright"
+        return "part of what the cloud's runtimes bring, and not installed for this Python", f"pip install {top}"
+    why = "not in the function's package or layers, nor installed beside Statewright"
     if code.text is not None or code.files is not None:
         return why, f"pip install {top}"
     listed = code.file("requirements.txt") is not None

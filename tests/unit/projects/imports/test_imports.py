@@ -108,13 +108,11 @@ def test_python_functions_of_a_template(tmp_path):
         },
     )
     found = sorted(warned(tmp_path))
-    assert [one.partition(", which")[0] for one in found] == [
+    assert [one.partition(": ")[0] for one in found] == [
         "src/helper.py:1 F imports nowhere1",
         "src/pack/other.py:2 F imports nowhere2, nowhere3",
     ]
-    assert (
-        "is neither in the function's package or layers nor installed beside Statewright; pip install nowh" in found[0]
-    )
+    assert "package or layers, nor installed beside Statewright. Try: pip install nowhere1 -t" in found[0]
 
 
 def test_the_command_installs_what_is_listed(tmp_path, monkeypatch):
@@ -122,7 +120,7 @@ def test_the_command_installs_what_is_listed(tmp_path, monkeypatch):
     write(tmp_path / "src", {"app.py": "import nowhere\n" + HANDLER, "requirements.txt": "nowhere"})
     template(tmp_path, "python3.11", "app.handler")
     (found,) = warned(tmp_path)
-    assert found.endswith("; pip install -r src/requirements.txt -t src")
+    assert found.endswith(" Try: pip install -r src/requirements.txt -t src")
 
 
 def test_what_is_installed_into_the_package_is_found_and_not_followed(tmp_path):
@@ -165,7 +163,7 @@ def test_modules_beside_a_handler_in_a_folder(tmp_path):
     write(tmp_path, {"src/api/app.py": "import tools\n" + HANDLER, "src/api/tools.py": ""})
     template(tmp_path, "python3.11", "api/app.handler")
     (found,) = warned(tmp_path)
-    assert found.endswith("handlers look in the root of their code; write: from api import tools")
+    assert found.endswith("handlers look in the root of their code. Try: from api import tools")
 
 
 def test_functions_of_a_plain_folder(tmp_path):
@@ -174,8 +172,8 @@ def test_functions_of_a_plain_folder(tmp_path):
         {"price.py": "import common\nimport nowhere\n" + HANDLER, "common.py": "import os", "mail/mail.py": HANDLER},
     )
     (found,) = warned(tmp_path)
-    assert found.startswith("functions/price.py:2 functions.price imports nowhere, which is neither")
-    assert found.endswith("; pip install nowhere")
+    assert found.startswith("functions/price.py:2 functions.price imports nowhere: not in")
+    assert found.endswith(" Try: pip install nowhere")
 
 
 def test_code_in_a_template(tmp_path):
@@ -216,12 +214,12 @@ def test_node_functions_of_a_template(tmp_path, sdk, monkeypatch):
     monkeypatch.chdir(root)
     template(root, "nodejs20.x", "index.handler", Layers=[{"Ref": "Shared"}])
     assert warned(root, sdk) == [
-        "src/lib/api.js:2 F imports axios, lodash, which is neither in the function's package nor in its layers; "
-        "npm install --prefix src axios"
+        "src/lib/api.js:2 F imports axios, lodash: not in the function's package or layers. "
+        "Try: npm install --prefix src axios"
     ]
     write(root, {"src/package.json": "{}"})
     (found,) = warned(root, sdk)
-    assert found.endswith("; npm install --prefix src")
+    assert found.endswith(" Try: npm install --prefix src")
 
 
 def test_the_sdk_is_the_runtimes(tmp_path, sdk):
@@ -231,14 +229,14 @@ def test_the_sdk_is_the_runtimes(tmp_path, sdk):
     third, missing = warned(root, sdk)
     assert "nodejs20.x brings version 3 of the SDK" in third
     assert missing.endswith(
-        "imports @aws-sdk/client-glue, of the SDK, which the cloud's nodejs20.x brings and this server does not have; "
-        "statewright setup node-sdk --package @aws-sdk/client-glue"
+        "imports @aws-sdk/client-glue: part of the SDK that the cloud's nodejs20.x brings, and not fetched here yet. "
+        "Try: statewright setup node-sdk --package @aws-sdk/client-glue"
     )
     assert len(warned(root, None)) == 1
     template(root, "nodejs14.x", "index.handler")
-    assert [one.partition(", ")[0] for one in warned(root, sdk)] == ["src/index.mjs:2 F imports @aws-sdk/client-glue"]
+    assert [one.partition(": ")[0] for one in warned(root, sdk)] == ["src/index.mjs:2 F imports @aws-sdk/client-glue"]
     none = warned(root, NodeSdk(tmp_path / "none"))
-    assert none[0].endswith("and this server does not have; statewright setup node-sdk")
+    assert none[0].endswith("and not fetched here yet. Try: statewright setup node-sdk")
 
 
 def test_bundles_and_handlers_that_are_not_there_say_nothing(tmp_path):
