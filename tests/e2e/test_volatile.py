@@ -48,7 +48,7 @@ def test_another_service_answers_and_outlives_the_server(tmp_path: Path) -> None
         assert health["invented"] == ["kinesis"]
         for service, call, members, status, reason in (
             ("glue", "create_blueprint", {"Name": "b", "BlueprintLocation": "s3://b/b"}, 501, "(glue CreateBlueprint)"),
-            ("cloudformation", "create_stack", {"StackName": "s", "TemplateBody": "{}"}, 500, "KeyError: 'Resources'"),
+            ("rds", "describe_account_attributes", {}, 501, "(rds POST)"),
             ("translate", "list_languages", {}, 501, "(translate ListLanguages)"),
         ):
             with pytest.raises(ClientError) as refused:
@@ -89,6 +89,27 @@ def test_another_service_answers_and_outlives_the_server(tmp_path: Path) -> None
         for one in children(0):
             if one.pid not in before:
                 os.kill(one.pid, signal.SIGKILL)
+
+
+def test_services_whose_resources_are_the_servers_own_are_refused(server: Server) -> None:
+    """Also where moto is: what it would make, this server would not run."""
+    for name, call, members, instead in [
+        ("cloudformation", "describe_stacks", {}, "statewright deploy FILE"),
+        ("resourcegroupstaggingapi", "get_resources", {}, "Ask each service"),
+        ("cloudcontrol", "list_resources", {"TypeName": "AWS::SQS::Queue"}, "statewright deploy FILE"),
+        ("apigatewayv2", "get_apis", {}, "by its own API"),
+        ("pipes", "list_pipes", {}, "from queues to state machines"),
+    ]:
+        with pytest.raises(ClientError, match="knows nothing of this server's resources") as refused:
+            getattr(client(server, name), call)(**members)
+        error = refused.value.response["Error"]
+        assert (error["Code"], instead in error["Message"]) == ("UnknownService", True), error
+    states = client(server, "stepfunctions")
+    task = {"Type": "Task", "Resource": "arn:aws:states:::aws-sdk:cloudformation:describeStacks", "End": True}
+    definition = json.dumps({"StartAt": "T", "States": {"T": {**task, "Parameters": {}}}})
+    machine = states.create_state_machine(name="refused", definition=definition, roleArn=ROLE)
+    run = states.start_execution(stateMachineArn=machine["stateMachineArn"])
+    assert "statewright deploy FILE" in ended(states, run["executionArn"])["cause"]
 
 
 def test_a_service_that_nobody_plays(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from statewright.api.operations import App, Call, find, perform, registered, wai
 from statewright.api.prometheus import CONTENT_TYPE as METRICS_TYPE
 from statewright.api.prometheus import CallCounters, Sample, render
 from statewright.api.protocols.json10 import JsonWire
+from statewright.api.protocols.query import FORM_TYPE, QueryWire
 from statewright.api.protocols.wire import Answer, Disconnected, Incoming, Message, Receive
 from statewright.api.routing import (
     UNSIGNED_FORM,
@@ -250,7 +251,11 @@ class Api:
         self._note(handling, error.code)
         where = handling.where
         service = BY_NAME.get(where.service)
-        wire = wire_of(service, where.protocol) if service is not None else _NO_SERVICE
+        if service is not None:
+            wire = wire_of(service, where.protocol)
+        else:
+            kind = handling.incoming.headers.get("content-type", "") if handling.incoming is not None else ""
+            wire = _NO_SERVICE_BY_FORM if kind.startswith(FORM_TYPE) else _NO_SERVICE
         answer = wire.refusal(error, handling.request_id, handling.scope["path"])
         try:
             if handling.incoming is not None and not await handling.incoming.drop_rest():
@@ -309,7 +314,8 @@ class _Handling:
 
 
 _NO_SERVICE: Final = JsonWire("")
-"""Writes refusals for requests to services that are not served here."""
+_NO_SERVICE_BY_FORM: Final = QueryWire("unknown")
+"""Write refusals for requests to services that are not served here."""
 
 
 def _new_id() -> str:

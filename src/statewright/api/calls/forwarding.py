@@ -16,6 +16,7 @@ from statewright.api.protocols.wire import Answer, Incoming
 from statewright.config import Config, Endpoint
 from statewright.errors import ApiError
 from statewright.integrations.blocking import BlockingCalls
+from statewright.integrations.endpoints.unplayed import refusal_text
 from statewright.integrations.endpoints.volatile import VolatileServices
 from statewright.integrations.http_requests import NoAnswer, Request, Response
 from statewright.integrations.patterns import no_endpoint_text
@@ -48,6 +49,8 @@ class Forwarding:
     def _send(self, service: str, incoming: Incoming, body: bytes) -> Answer:
         endpoints = self._config.endpoints
         endpoint = endpoints.get(service) or endpoints.get("default")
+        if endpoint is None and (refusal := refusal_text(service)) is not None:
+            raise ApiError("UnknownService", refusal)
         try:
             endpoint = endpoint or self._volatile.endpoint(service)
             if endpoint is None:

@@ -357,7 +357,10 @@ def _escaped(text: str) -> str:
 
 @cache
 def _namespace(service: str) -> str:
-    found: str = NAMESPACE if service == "sqs" else _model(service)["metadata"].get("xmlNamespace", "")
+    if service == "sqs":
+        return NAMESPACE
+    model = load_model(service)
+    found: str = model["metadata"].get("xmlNamespace", "") if model is not None else ""
     return found
 
 

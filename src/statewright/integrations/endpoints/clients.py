@@ -12,6 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from statewright.config import Config, Endpoint
 from statewright.integrations.api_values import ApiMapping, ApiObject
+from statewright.integrations.endpoints.unplayed import refusal_text
 from statewright.integrations.endpoints.volatile import VolatileServices
 from statewright.integrations.patterns import NOT_CONFIGURED, no_endpoint_text
 from statewright.integrations.service_calls import Refusal, refusal_of
@@ -60,6 +61,9 @@ class Clients:
         for name in (api.service, api.model.service_name, "default"):
             if name in endpoints:
                 return endpoints[name]
+        for name in (api.service, api.model.service_name):
+            if (why := refusal_text(name)) is not None:
+                raise NoEndpoint(why)
         found = self._volatile_endpoint(api.service)
         if found is None:
             raise NoEndpoint(no_endpoint_text(api.service))
