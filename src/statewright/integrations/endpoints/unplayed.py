@@ -28,7 +28,7 @@ _INSTEAD: Final = {
     "servicecatalog": _DEPLOY,
     "tagging": _ASK_EACH,
 }
-"""What to do instead, by signing name and by botocore's name."""
+"""An alternative for each service, by signing name or botocore's name."""
 
 
 def refusal_text(service: str) -> str | None:
