@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import sys
 import tomllib
@@ -10,6 +11,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from tests.deadlines import completed
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -92,3 +95,37 @@ def test_when_pip_fails_its_output_is_shown(
     assert ("ERROR: no such file" in out) is bool(code)
     assert (f"pip could not install {lock} (exit code 3)" in out) is bool(code)
     assert ("1 packages in" in out) is not bool(code)
+
+
+FAKE_PYTHON = """\
+#!/bin/sh
+echo "$@" >> "$LOG"
+if [ "$2" = venv ]; then mkdir -p "$3/bin" && cp "$0" "$3/bin/python"; fi
+"""
+
+
+def test_the_demo_installs_the_small_lock_unless_everything_is_there(tmp_path: Path) -> None:
+    for name in ("Makefile", "pyproject.toml", "requirements.lock", "requirements-demo.lock"):
+        (tmp_path / name).write_text((ROOT / name).read_text())
+        os.utime(tmp_path / name, (0, 0))
+    (tmp_path / "python").write_text(FAKE_PYTHON)
+    (tmp_path / "python").chmod(0o755)
+
+    def installed(target: str) -> list[str]:
+        """What making a target installs."""
+        log = tmp_path / "log"
+        log.write_text("")
+        done = completed(["make", target, "PYTHON=./python"], cwd=tmp_path, env={**os.environ, "LOG": str(log)})
+        assert done.returncode == 0, done.stdout + done.stderr
+        return re.findall(r"install\.py (\S+)", log.read_text())
+
+    assert installed("demo") == ["requirements-demo.lock"]
+    assert installed("demo") == []
+    assert installed("setup") == ["requirements.lock"]
+    (tmp_path / ".venv" / ".ready-demo").unlink()
+    assert installed("demo") == []
+    for ready in (".ready", ".ready-demo"):
+        os.utime(tmp_path / ".venv" / ready, (1, 1))
+    os.utime(tmp_path / "pyproject.toml", (2, 2))
+    assert installed("demo") == ["requirements-demo.lock"]
+    assert installed("setup") == ["requirements.lock"]
