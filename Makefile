@@ -54,7 +54,7 @@ $(NODE)/.ready: tests/node/package.json tests/node/package-lock.json | $(READY)
 
 # Real clients of the server, for tests/clients; where they cannot be installed, those tests are skipped.
 $(CLIENTS)/.ready: tests/clients/requirements.lock | $(READY)
-	@echo "Setting up $(CLIENTS) with clients of AWS services (once): 700 MB ..."
+	@echo "Setting up $(CLIENTS) with clients of AWS services (once): 1 GB ..."
 	@rm -rf $(CLIENTS) && $(BIN)/python -m venv $(CLIENTS)
 	@$(CLIENTS)/bin/python .ci/install.py $< && touch $@ || echo "Tests of these clients are skipped."
 

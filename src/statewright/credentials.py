@@ -1,6 +1,7 @@
-"""Temporary credentials of a role, as the processes of functions and jobs get them.
+"""Temporary credentials of a role, and the server's address, as the processes of functions and jobs get them.
 
-Owns the value, its environment variables, and renewing before the end of its life. `records/sessions.py` issues it.
+Owns the values, their environment variables, and renewing credentials before the end of their life.
+`records/sessions.py` issues them.
 """
 
 from __future__ import annotations
@@ -20,6 +21,17 @@ LEFT_MS: Final = 30 * 60_000
 """Least remaining life with which an invocation starts: more than the longest invocation."""
 _REUSED_MS: Final = 3_600_000
 """Time for which new workers of a function share credentials."""
+
+
+def endpoint_variables(endpoint: str) -> dict[str, str]:
+    """Environment variables that make AWS SDKs send their requests to an endpoint, without changing its host.
+
+    AWS_ALLOW_HTTP is read by clients on Rust's `object_store`, such as delta-rs, which otherwise refuse http.
+    """
+    variables = {"AWS_ENDPOINT_URL": endpoint, "AWS_DISABLE_HOST_PREFIX_INJECTION": "true"}
+    if endpoint.lower().startswith("http://"):
+        variables["AWS_ALLOW_HTTP"] = "true"
+    return variables
 
 
 @dataclass(frozen=True, slots=True)

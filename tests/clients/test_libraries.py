@@ -45,6 +45,19 @@ def test_smart_open(program: Program) -> None:
     assert (sorted(keys), keys["long.bin"]) == (["lines.txt.gz", "long.bin"], 12 * MIB)
 
 
+def test_polars_and_deltalake(program: Program) -> None:
+    assert program("lake.py") == {
+        "read": True,
+        "csv": 1000,
+        "chosen": [995, 996, 997, 998, 999],
+        "version": 6,
+        "rows": 302,
+        "first": 100,
+        "removed": True,
+        "left": 302,
+    }
+
+
 def test_pynamodb(program: Program) -> None:
     assert program("pynamodb_model.py") == {
         "read": [14.5, ["x", "y"], "Rome", ["paid"], 2, "2026-11-22T00:00:00+00:00"],

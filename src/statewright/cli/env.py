@@ -28,16 +28,16 @@ def variables(endpoint: str, settings: str | None = None) -> dict[str, str]:
     says what other clients need.
     """
     from statewright.cli.serving.serve import config_of
+    from statewright.credentials import endpoint_variables
 
     config = config_of(settings, None)
     key, secret = next(iter(config.credentials.items()), ("test", "test"))
     return {
-        "AWS_ENDPOINT_URL": endpoint,
+        **endpoint_variables(endpoint),
         "AWS_ACCESS_KEY_ID": key,
         "AWS_SECRET_ACCESS_KEY": secret,
         "AWS_REGION": config.region,
         "AWS_DEFAULT_REGION": config.region,
-        "AWS_DISABLE_HOST_PREFIX_INJECTION": "true",
         "AWS_EC2_METADATA_DISABLED": "true",
     }
 

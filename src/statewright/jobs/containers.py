@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from statewright.config import Config
-from statewright.credentials import JOB_SECONDS, Credentials, Issue, dummies
+from statewright.credentials import JOB_SECONDS, Credentials, Issue, dummies, endpoint_variables
 from statewright.jobs.processes import ProcessRequest
 
 STOP_SECONDS: Final = 30
@@ -114,8 +114,7 @@ class Machine:
 
     def _variables(self, credentials: Credentials) -> dict[str, str]:
         return {
-            "AWS_ENDPOINT_URL": self._endpoint(),
-            "AWS_DISABLE_HOST_PREFIX_INJECTION": "true",
+            **endpoint_variables(self._endpoint()),
             "AWS_REGION": self._config.region,
             "AWS_DEFAULT_REGION": self._config.region,
             **credentials.variables(),

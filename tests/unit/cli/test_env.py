@@ -26,6 +26,11 @@ def test_variables_reach_botocore(monkeypatch):
     client.close()
 
 
+def test_clients_may_use_http_where_the_endpoint_has_it():
+    assert variables(URL)["AWS_ALLOW_HTTP"] == "true"
+    assert "AWS_ALLOW_HTTP" not in variables("https://flows.example")
+
+
 def test_configured_credentials_are_named(tmp_path):
     settings = tmp_path / "statewright.toml"
     settings.write_text('region = "eu-west-1"\n[credentials]\nAKID = "a secret"\n')

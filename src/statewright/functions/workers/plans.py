@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from statewright.config import Config
+from statewright.credentials import endpoint_variables
 from statewright.functions import node_sdk
 from statewright.functions.node_sdk import NodeSdk
 from statewright.functions.records import Configuration
@@ -138,8 +139,7 @@ def environment(
         "TZ": ":UTC",
         "PYTHONPATH": ":".join(python),
         "NODE_PATH": ":".join(place for place in node if place),
-        "AWS_ENDPOINT_URL": endpoint,
-        "AWS_DISABLE_HOST_PREFIX_INJECTION": "true",
+        **endpoint_variables(endpoint),
         **(settings.environment or {}),
         "_HANDLER": settings.handler or "",
         "AWS_REGION": config.region,
