@@ -14,6 +14,7 @@ from statewright.payload import Json
 from statewright.projects.cloudformation import Stack
 from statewright.projects.code.builds import SOURCES, built, has_handler
 from statewright.projects.code.foreign_layers import is_foreign, what_to_do
+from statewright.projects.deploy.functions import NOT_RUN
 from statewright.projects.evaluation import waits
 from statewright.projects.resources import Resource
 from statewright.projects.sources import Steps, meant
@@ -26,7 +27,6 @@ Locate = Callable[[str, str], Path | None]
 """Returns the local path of an object, given bucket and key, if the project has it."""
 
 _PROPERTY: Final = {FUNCTION: "Code", LAYER: "Content", MACHINE: "DefinitionS3Location"}
-_NOT_RUN: Final = ("java", "dotnet", "go1", "ruby")
 _REMOTE: Final = ("s3://", "https://", "http://")
 
 
@@ -145,7 +145,7 @@ def _check_function(stack: Stack, function: Resource) -> None:
             function.place, f"the function {function.id} is a container image, which cannot run here: calls to it fail"
         )
         return
-    if isinstance(runtime, str) and runtime.startswith(_NOT_RUN):
+    if isinstance(runtime, str) and runtime.startswith(NOT_RUN):
         stack.sources.warning(
             function.place, f"the function {function.id} needs the runtime {runtime}, which cannot run here"
         )

@@ -179,6 +179,9 @@ class Deployment:
         except CallRefused as refused:
             if refused.is_unserved:
                 return self._left_out(project, resource, kind, refused.message or refused.code)
+            lost = next((one for one in resource.depends_on if one in self._noted), None)
+            if lost is not None:
+                return self._left_out(project, resource, kind, f"it uses {lost}, which is left out: {refused}")
             return self._bad(resource, kind, name, str(refused), ())
         except DefinitionError as problem:
             count = len(problem.diagnostics)
@@ -297,8 +300,16 @@ class Deployment:
             if service == "secretsmanager":
                 return self._secret(rest)
         except CallRefused as refused:
+            if self.is_dry and self._will_exist(service, rest):
+                return TO_COME
             raise Unresolved(f"{{{{resolve:{reference}}}}}: {refused}") from None
         raise Unresolved(f"{{{{resolve:{reference}}}}} is not known here")
+
+    def _will_exist(self, service: str, rest: str) -> bool:
+        """True if the project itself makes the parameter or secret of a dynamic reference."""
+        kind = "AWS::SecretsManager::Secret" if service == "secretsmanager" else "AWS::SSM::Parameter"
+        name = rest.partition(":SecretString")[0]
+        return any(known.type == kind and known.ref in (name, TO_COME) for known in self._refs.values())
 
     def _secret(self, rest: str) -> str:
         import json

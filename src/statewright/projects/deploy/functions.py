@@ -16,6 +16,7 @@ from statewright.projects.deploy.kinds import (
     CannotApply,
     Kind,
     Known,
+    LeftOut,
     Site,
     Wanted,
     holds,
@@ -26,6 +27,8 @@ from statewright.projects.deploy.packages import inline_package, package_of, sha
 from statewright.projects.functions import RUNTIME, pack
 
 SERVICE: Final = "lambda"
+NOT_RUN: Final = ("java", "dotnet", "go1", "ruby")
+"""How the names of runtimes begin of which functions are left out."""
 _DEFAULTS: Final[dict[str, Json]] = {
     "Timeout": 3, "MemorySize": 128, "Description": "", "Environment": {"Variables": {}}, "Layers": [],
 }  # fmt: skip
@@ -41,7 +44,9 @@ _NUMBERS: Final = ("Size", "Timeout", "MemorySize")
 def function(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     """Create a function, give it new code, change its configuration."""
     if wanted.text("PackageType", "Zip") != "Zip" or wanted.table("Code").get("ImageUri"):
-        raise CannotApply("functions cannot run from container images here: give it a folder of code")
+        raise LeftOut("functions cannot run from container images here: give it a folder of code")
+    if wanted.text("Runtime").startswith(NOT_RUN):
+        raise LeftOut(f"the runtime {wanted.text('Runtime')} cannot run here")
     code, sha256, handler = _code(site, wanted)
     shown = site.found(SERVICE, "GetFunctionConfiguration", FunctionName=wanted.name)
     # A folder's function has no settings but those that it names: what others have set stays.

@@ -64,6 +64,9 @@ def _subscribed(site: Site, topic_arn: str, protocol: str, endpoint: str, attrib
             Attributes=dict(attributes) or None, ReturnSubscriptionArn=True,
         )  # fmt: skip
         return str(made.get("SubscriptionArn", TO_COME))
+    if not arn.startswith("arn:"):
+        # It waits for a confirmation, and has no attributes before.
+        return arn
     shown = site.found(SERVICE, "GetSubscriptionAttributes", SubscriptionArn=arn) or {}
     there = shown.get("Attributes") or {}
     for key, value in attributes.items():

@@ -40,6 +40,7 @@ _FUNCTION: Final = {
     "reservedConcurrency": "ReservedConcurrentExecutions", "role": "Role", "runtime": "Runtime", "timeout": "Timeout",
     "fileSystemConfig": "FileSystemConfigs", "kmsKeyArn": "KmsKeyArn", "vpc": "VpcConfig",
 }  # fmt: skip
+_NETWORK: Final = {"securityGroupIds": "SecurityGroupIds", "subnetIds": "SubnetIds"}
 _FUNCTION_OURS: Final = (
     "architecture", "condition", "dependsOn", "destinations", "disableLogs", "environment", "ephemeralStorageSize",
     "events", "image", "maximumEventAge", "maximumRetryAttempts", "name", "onError", "package", "tags", "tracing",
@@ -217,6 +218,8 @@ def _function(service: Service, key: str, body: Json) -> None:
     tags = {**_part(provider, "tags"), **_part(body, "tags")}
     if tags:
         properties["Tags"] = [{"Key": name, "Value": value} for name, value in tags.items()]
+    if isinstance(properties.get("VpcConfig"), dict):
+        properties["VpcConfig"] = renamed(properties["VpcConfig"], _NETWORK)
     if isinstance(properties.get("Role"), str) and not str(properties["Role"]).startswith("arn:"):
         properties["Role"] = {"Fn::GetAtt": [properties["Role"], "Arn"]}
     if given.get("architecture"):

@@ -194,8 +194,7 @@ def test_an_unknown_type_is_left_out_and_may_be_referred_to(tmp_path: Path):
         ("AWS::SQS::Queue", {"QueueName": "q", "FifoQueue": True}, "FifoQueue and a QueueName"),
         ("AWS::SQS::Queue", {"KmsMasterKeyId": {"Fn::GetAtt": ["Nobody", "Arn"]}}, "Nobody does not exist"),
         ("AWS::Lambda::Function", {"Runtime": "python3.12", "Handler": "a.b"}, "it has no code"),
-        ("AWS::Lambda::Function", {"PackageType": "Image", "Code": {"ImageUri": "x"}}, "container images"),
-        ("AWS::Lambda::Function", {"Handler": "a.b", "Runtime": "java21", "Code": {"ZipFile": "x"}}, "not java21"),
+        ("AWS::Lambda::Function", {"Handler": "a.b", "Runtime": "provided", "Code": {"ZipFile": "x"}}, "not provided"),
         ("AWS::StepFunctions::StateMachine", {"RoleArn": "r"}, "no definition"),
         ("AWS::StepFunctions::StateMachine", {"DefinitionString": "{", "RoleArn": "r"}, "definition has errors"),
         ("AWS::SQS::Queue", [], "properties must be an object"),
@@ -396,3 +395,36 @@ def test_a_stack_with_too_long_a_name_is_said_to_be_the_cause(tmp_path: Path):
         f"the name {stack}-orders-of-the-european-warehouse has 88 characters, at most 80 are allowed, and {stack} in "
         'it is the name of the stack: set a shorter one in statewright.toml: [project] name = "shop"'
     )
+
+
+@pytest.mark.parametrize(
+    ("properties", "words"),
+    [
+        ({"PackageType": "Image", "Code": {"ImageUri": "x"}}, "functions cannot run from container images here"),
+        ({"Runtime": "java21", "Code": {"ZipFile": "x"}}, "the runtime java21 cannot run here"),
+    ],
+)
+def test_a_function_that_cannot_run_is_left_out_and_its_parts_too(tmp_path: Path, properties: Json, words: str):
+    refused = CallRefused("ResourceNotFoundException", "there is no function")
+    server = Server(CreateAlias=refused, PublishVersion=refused)
+    resources: dict[str, tuple[str, Json]] = {
+        "Work": ("AWS::Lambda::Function", properties),
+        "Version": ("AWS::Lambda::Version", {"FunctionName": {"Ref": "Work"}}),
+    }
+    report = deployed(server, project(tmp_path, resources))
+    assert outcomes(report) == {"Work": "noted", "Version": "noted"}
+    assert report.results[0].message.startswith(words)
+    assert report.results[1].message == (
+        "it uses Work, which is left out: ResourceNotFoundException: there is no function"
+    )
+
+
+def test_a_dry_run_knows_what_it_would_make(tmp_path: Path):
+    text = "{{resolve:ssm:/shop/url}}"
+    resources: dict[str, tuple[str, Json]] = {
+        "Param": ("AWS::SSM::Parameter", {"Name": "/shop/url", "Type": "String", "Value": "x"}),
+        "Topic": ("AWS::SNS::Topic", {"DisplayName": text}),
+        "Other": ("AWS::SNS::Topic", {"DisplayName": "{{resolve:ssm:/shop/other}}"}),
+    }
+    report = deployed(Server(), project(tmp_path, resources), is_dry=True)
+    assert outcomes(report) == {"Param": "created", "Topic": "created", "Other": "failed"}
