@@ -66,7 +66,7 @@ def gather(system: VirtualSystem, scenario: Scenario, parts: Parts) -> Document:
         "period": curves.period,
         "charts": curves.charts(played.costs),
     }
-    document["outcomes"] = list(_outcomes(document))
+    document["outcomes"] = [row for row in _outcomes(document) if row["count"]]
     document["cost"]["hints"] = [
         *_wait_hints(system, machines),
         *_turn_hints(document["calls"]["made"]),
@@ -216,34 +216,27 @@ def _errors(system: VirtualSystem, arn: str) -> Mapping[str, int]:
 
 
 def _outcomes(document: Document) -> Iterator[Document]:
-    """Rows of the table of outcomes: what, how many, and why."""
+    """Rows of the table of outcomes: what, how many, and why; also those of which there are none."""
     for mapping in document["mappings"]:
         what = f"messages of {mapping['queue']}"
         yield _row(what, "done", mapping["done"], f"treated by {mapping['function']}", "ok")
-        if mapping["failed"]:
-            yield _row(what, "failed deliveries", mapping["failed"], "the function failed, or said so", "fail")
-        if mapping["pulledNeverRun"]:
-            why = "throttled: pulled from the queue, and released without an invocation"
-            yield _row(what, "throttled and dropped deliveries", mapping["pulledNeverRun"], why, "caught")
-        if mapping["filtered"]:
-            yield _row(what, "filtered", mapping["filtered"], "no filter meant them", "idle")
+        yield _row(what, "failed deliveries", mapping["failed"], "the function failed, or said so", "fail")
+        why = "throttled: pulled from the queue, and released without an invocation"
+        yield _row(what, "throttled and dropped deliveries", mapping["pulledNeverRun"], why, "caught")
+        yield _row(what, "filtered", mapping["filtered"], "no filter meant them", "idle")
     for queue in document["queues"]:
         what = f"messages of {queue['name']}"
         if queue["deadLettersOf"]:
-            why = _why_dead(document, queue["deadLettersOf"]) if queue["left"] else "none"
-            yield _row(what, "dead", queue["left"], why, "fail" if queue["left"] else "ok")
+            yield _row(what, "dead", queue["left"], _why_dead(document, queue["deadLettersOf"]), "fail")
             continue
-        if queue["left"]:
-            yield _row(what, "left", queue["left"], f"the simulation ended before ({document['ended']})", "wait")
+        yield _row(what, "left", queue["left"], f"the simulation ended before ({document['ended']})", "wait")
         lost = queue["sent"] - queue["deleted"] - queue["left"] - _dead_of(document, queue["name"])
-        if lost > 0:
-            yield _row(what, "expired", lost, "older than the queue keeps messages", "fail")
+        yield _row(what, "expired", max(lost, 0), "older than the queue keeps messages", "fail")
     for machine in document["executions"]:
         yield from _ends(machine)
     for function in document["functions"]:
-        if function["asyncDropped"]:
-            why = "Event invocations that failed after all repeats"
-            yield _row(f"events for {function['name']}", "dropped", function["asyncDropped"], why, "fail")
+        why = "Event invocations that failed after all repeats"
+        yield _row(f"events for {function['name']}", "dropped", function["asyncDropped"], why, "fail")
     for refused in document["calls"]["refused"]:
         yield _row(f"calls {refused['call']}", "refused", refused["count"], refused["code"], "caught")
 
@@ -258,8 +251,7 @@ def _ends(machine: Document) -> Iterator[Document]:
         ("aborted", "stopped", "idle", ""),
         ("running", "running", "run", "when the simulation ended"),
     ):
-        if machine[key] or key == "succeeded":
-            yield _row(what, words, machine[key], why, tone)
+        yield _row(what, words, machine[key], why, tone)
 
 
 def _row(what: str, outcome: str, count: int, reason: str, tone: str) -> Document:

@@ -34,6 +34,8 @@ def print_result(printer: Printer, document: Mapping[str, Any]) -> None:
     if rows:
         printer.line("")
         print_table(printer, ("OF", "OUTCOME", "COUNT", "REASON"), rows)
+    else:
+        printer.line("nothing was treated, and nothing is left")
     _functions(printer, document)
     _bill(printer, document["cost"])
     if document["notes"]:

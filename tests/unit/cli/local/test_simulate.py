@@ -46,6 +46,22 @@ def test_json_is_the_same_for_the_same_seed(statewright: Run, scenario: str):
     assert first.err == ""
 
 
+def test_outcomes_that_did_not_occur_are_left_out(statewright: Run, tmp_path: Path):
+    scenario = tmp_path / "dead.yaml"
+    scenario.write_text(
+        SCENARIO.replace(
+            "queues: {jobs: {visibility: 60s}}",
+            """queues:
+  jobs: {visibility: 60s, maxReceiveCount: 2, deadLetter: dead}
+  dead: {}""",
+        )
+    )
+    document = json.loads(statewright("simulate", str(scenario), "-o", "json", "-q").out)
+    assert [(row["outcome"], row["count"]) for row in document["outcomes"]] == [("done", 20)]
+    nothing = statewright("simulate", str(scenario), "-q", "--set", "arrivals.0.burst=0")
+    assert (nothing.code, nothing.out.splitlines()[1]) == (0, "nothing was treated, and nothing is left")
+
+
 def test_values_can_be_set(statewright: Run, scenario: str):
     result = statewright(
         "simulate", scenario, "-o", "json", "--set", "arrivals.0.burst=5", "--prices", "us-east-1-2022-04"
