@@ -158,7 +158,8 @@ class Invoker:
         function = await self.definitions.function(named.name)
         arn = names.function_arn(self.config, named.name, named.qualifier)
         if function is None:
-            raise names.not_found(arn)
+            # An invocation without a qualifier is one of $LATEST, and its refusal says so (observed).
+            raise names.not_found(names.function_arn(self.config, named.name, named.qualifier or LATEST))
 
         async def target(version: str) -> Target:
             settings = await self.definitions.settings_of(function, version)

@@ -64,6 +64,9 @@ def _to_api(shape: Shape, value: Json, dialect: Dialect, foreign: list[str]) -> 
     if isinstance(shape, MapShape) and isinstance(value, dict):
         return {key: _to_api(shape.value, item, dialect, foreign) for key, item in value.items()}
     if shape.type_name == "blob":
+        if dialect == "aws-sdk" and shape.serialization.get("streaming"):
+            # A streamed body is JSON text, that of a text too, in quotes (observed for the Body of S3's PutObject).
+            return dump_json(value).encode()
         return (value if isinstance(value, str) else dump_json(value)).encode()
     if shape.type_name == "string":
         return value if isinstance(value, str) else dump_json(value)

@@ -27,6 +27,9 @@ _BUSY: Final = frozenset(
 """Codes of an overloaded service. Source: botocore's table of retries."""
 
 
+_WITHOUT_METADATA: Final = frozenset({("events", "PutEvents")})
+"""Operations of optimised integrations whose results say nothing about the call (observed)."""
+
 _SUMMED: Final = frozenset({"PutObject", "UploadPart"})
 """Operations of S3 that the SDK sends a checksum with."""
 
@@ -62,6 +65,9 @@ def prepare(task: ScheduledCall) -> Prepared | TaskResult:
             task, *(f'The field "{name}" is not supported by Step Functions' for name in foreign.names)
         )
     if api.dialect == "optimised":
+        unreachable = _unreachable(task, request)
+        if unreachable is not None:
+            return unreachable
         _complete(task, request)
     elif api.service == "s3" and api.operation.name in _SUMMED:
         # The defaults of the SDK: a checksum, and a type for bodies, all texts (observed).
@@ -85,7 +91,7 @@ def finished(task: ScheduledCall, prepared: Prepared, answer: ApiMapping) -> Tas
         failed = finish(result)
         if failed is not None:
             return failed
-    if api.dialect == "optimised":
+    if api.dialect == "optimised" and (api.service, api.operation.name) not in _WITHOUT_METADATA:
         result.update(sdk_members(answer.get("ResponseMetadata", {})))
         result = dict(sorted(result.items()))
     return answered(task, result)
@@ -134,6 +140,15 @@ def refusal_by(api: Api, problem: ApiError | StoreError, request_id: str, extend
         return Refusal(api.error_name("ServiceUnavailable"), cause)
     cause = api.cause(problem.code, problem.message, problem.status or 400, request_id, extended)
     return Refusal(api.error_name(problem.code), cause)
+
+
+def _unreachable(task: ScheduledCall, request: ApiMapping) -> Failed | None:
+    """The failure of a message to a text that is a host's name alone: SQS is called at its QueueUrl (observed)."""
+    url = request.get("QueueUrl")
+    if task.resource.resource_type != "sqs" or not isinstance(url, str) or not url or "/" in url:
+        return None
+    cause = f"Unable to execute HTTP request: {url}: Name or service not known"
+    return Failed("SQS.SdkClientException", cause, refused_how(task))
 
 
 def _complete(task: ScheduledCall, request: ApiObject) -> None:

@@ -19,6 +19,7 @@ from botocore.loaders import Loader, create_loader
 from botocore.model import OperationModel, ServiceModel, StructureShape
 
 from statewright.asl.resources import Resource
+from statewright.queues.legacy_codes import LEGACY
 
 Dialect = Literal["optimised", "aws-sdk"]
 
@@ -126,6 +127,8 @@ class Api:
     def cause(self, code: str, message: str, status: int, request_id: str, extended_id: str | None = None) -> str:
         """The cause text of an error: what each SDK makes of it (observed)."""
         if self.dialect == "optimised":
+            if self.service == "sqs":
+                code = LEGACY.get(code, code)
             return (
                 f"{message} (Service: {self.shown}; Status Code: {status}; Error Code: {code}; "
                 f"Request ID: {request_id}; Proxy: null)"

@@ -103,7 +103,7 @@ def test_refusals_are_worded_as_each_sdk_words_them():
 @pytest.mark.parametrize(
     ("resource", "parameters", "name"),
     [
-        ("sqs:sendMessage", {"QueueUrl": "q", "MessageBody": "b"}, "sqs"),
+        ("sqs:sendMessage", {"QueueUrl": "http://q/1/a", "MessageBody": "b"}, "sqs"),
         ("aws-sdk:s3:getObject", {"Bucket": "b", "Key": "k"}, "s3"),
         (FUNCTION, {}, "lambda"),
     ],
@@ -123,7 +123,9 @@ def test_an_outage_of_the_store_inside_a_streamed_body_is_no_result():
 
 
 def test_a_row_that_the_store_refuses_fails_the_task():
-    refused = call(Service(StoreError("no text")), "sqs:sendMessage", {"QueueUrl": "q", "MessageBody": "b"}, "sqs")
+    refused = call(
+        Service(StoreError("no text")), "sqs:sendMessage", {"QueueUrl": "http://q/1/a", "MessageBody": "b"}, "sqs"
+    )
     assert isinstance(refused, Failed)
     assert refused.cause is not None
     assert refused.cause.startswith("The store refused the call: no text (Service: AmazonSQS; ")
@@ -153,11 +155,11 @@ def test_a_body_too_long_for_any_state_is_not_gathered():
 
 def test_a_message_with_a_token_is_submitted():
     service = Service({"MessageId": "m", "MD5OfMessageBody": "x"})
-    parameters = {"QueueUrl": "q", "MessageBody": {"a": 1}}
+    parameters = {"QueueUrl": "http://q/1/a", "MessageBody": {"a": 1}}
     result = call(service, "sqs:sendMessage.waitForTaskToken", parameters, "sqs")
     assert isinstance(result, Submitted)
     assert result.output["MessageId"] == "m"
-    assert service.asked == [("SendMessage", {"QueueUrl": "q", "MessageBody": '{"a":1}'})]
+    assert service.asked == [("SendMessage", {"QueueUrl": "http://q/1/a", "MessageBody": '{"a":1}'})]
 
 
 def test_repeats_of_one_attempt_have_one_request_id():
@@ -170,6 +172,6 @@ def test_repeats_of_one_attempt_have_one_request_id():
 def test_a_configured_endpoint_wins_over_our_own_service():
     service = Service({})
     config = Config(endpoints={"sqs": Endpoint("http://127.0.0.1:9")})
-    result = call(service, "sqs:sendMessage", {"QueueUrl": "q", "MessageBody": "m"}, "sqs", config)
+    result = call(service, "sqs:sendMessage", {"QueueUrl": "http://q/1/a", "MessageBody": "m"}, "sqs", config)
     assert isinstance(result, Failed)
     assert service.asked == []

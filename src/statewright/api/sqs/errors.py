@@ -11,30 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from statewright.errors import ApiError
-
-_OLD: Final = "AWS.SimpleQueueService."
-
-LEGACY: Final = {
-    "QueueDoesNotExist": _OLD + "NonExistentQueue",
-    "QueueNameExists": "QueueAlreadyExists",
-    "InvalidParameterValueException": "InvalidParameterValue",
-    "MissingRequiredParameterException": "MissingParameter",
-    **{
-        name: _OLD + name
-        for name in (
-            "BatchEntryIdsNotDistinct",
-            "BatchRequestTooLong",
-            "EmptyBatchRequest",
-            "InvalidBatchEntryId",
-            "MessageNotInflight",
-            "PurgeQueueInProgress",
-            "QueueDeletedRecently",
-            "TooManyEntriesInBatchRequest",
-            "UnsupportedOperation",
-        )
-    },
-}
-"""Legacy code by the model's name; the others are the same in both."""
+from statewright.queues.legacy_codes import LEGACY
 
 NO_SUCH_QUEUE: Final = "The specified queue does not exist."
 
