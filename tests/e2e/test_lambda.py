@@ -300,7 +300,7 @@ MISSING = ("ResourceNotFoundException", 404, f"Function not found: {ARN}{NOBODY}
 @pytest.mark.parametrize(
     ("operation", "request_", "expected"),
     [
-        ("invoke", {"FunctionName": NOBODY}, MISSING),
+        ("invoke", {"FunctionName": NOBODY}, (*MISSING[:2], MISSING[2] + ":$LATEST")),
         ("get_function", {"FunctionName": NOBODY}, MISSING),
         ("get_function_configuration", {"FunctionName": NOBODY}, MISSING),
         ("delete_function", {"FunctionName": NOBODY}, MISSING),

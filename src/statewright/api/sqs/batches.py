@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from statewright.api.sqs.errors import LEGACY
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject
+from statewright.queues.legacy_codes import LEGACY
 
 MOST_ENTRIES: Final = 10
 
