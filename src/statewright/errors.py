@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -143,3 +144,25 @@ class Unavailable(StoreError):
 
 class InUse(Unavailable):
     """Another process has the store."""
+
+
+_SHORT_OF = {
+    errno.ENOMEM: "memory", errno.EMFILE: "file descriptors", errno.ENFILE: "file descriptors",
+    errno.ENOSPC: "disk space", errno.EDQUOT: "disk space",
+}  # fmt: skip
+
+
+def shortage(problem: BaseException) -> Unavailable | None:
+    """`Unavailable` for a problem of the machine, which has too little of something; `None` for any other problem.
+
+    It is no bug, and may pass: callers are answered 503, and work that no caller waits for is repeated, as in an outage
+    of the store.
+    """
+    what = None
+    if isinstance(problem, MemoryError):
+        what = "memory"
+    elif isinstance(problem, OSError) and problem.errno is not None:
+        what = _SHORT_OF.get(problem.errno)
+    elif isinstance(problem, RuntimeError) and "can't start new thread" in str(problem):
+        what = "threads"
+    return Unavailable(f"the server has too little of what it needs: {what}") if what is not None else None

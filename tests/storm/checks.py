@@ -78,6 +78,7 @@ def check(load: Load, figures: Figures) -> None:
     _check_events(client, effects, figures)
     _check_items(client, effects, load, figures)
     _check_children(client, effects, figures)
+    _check_express(client, effects, load, figures)
     _check_direct(client, load, figures)
     _check_objects(client, load, figures)
     _check_fired(client, load, figures)
@@ -228,27 +229,52 @@ def _number(client: Client, name: str) -> int:
 
 
 def _check_children(client: Client, effects: list[str], figures: Figures) -> None:
-    """Each execution starts two children: one without a name, and one with."""
-    wanted = set(effects)
-    machine = f"{STATES}:stateMachine:leaf"
+    """Each execution starts three children: one without a name, one with, and one that answers its token."""
     found: Counter[str] = Counter()
-    token: dict[str, str] = {}
-    while True:
-        page = client.json("states", "ListExecutions", stateMachineArn=machine, maxResults=1000, **token)
-        for one in page["executions"]:
-            given = json.loads(client.json("states", "DescribeExecution", executionArn=one["executionArn"])["input"])
-            if given["name"] in wanted:
-                found[f"{given['kind']} {given['name']}"] += 1
-        if "nextToken" not in page:
-            break
-        token = {"nextToken": page["nextToken"]}
+    for machine in ("leaf", "answers"):
+        for shown in _executions(client, machine):
+            given = json.loads(shown["input"])
+            if given["name"] not in effects:
+                continue
+            found[f"{given['kind']} {given['name']}"] += 1
+            if shown["status"] == "FAILED":
+                figures.repeated.append(f"{given['kind']} of {given['name']}: {shown.get('error')}")
     for name in effects:
-        for kind in ("child", "named"):
+        for kind in ("child", "named", "answers"):
             many = found[f"{kind} {name}"]
             if many == 0:
                 figures.lost.append(f"{kind} of {name}")
             elif many > 1:
                 figures.repeated.append(f"{many} times {kind} of {name}")
+
+
+def _executions(client: Client, machine: str) -> Iterator[Any]:
+    """The description of every execution of a machine."""
+    arn = f"{STATES}:stateMachine:{machine}"
+    token: dict[str, str] = {}
+    while True:
+        page = client.json("states", "ListExecutions", stateMachineArn=arn, maxResults=1000, **token)
+        for one in page["executions"]:
+            yield client.json("states", "DescribeExecution", executionArn=one["executionArn"])
+        if "nextToken" not in page:
+            return
+        token = {"nextToken": page["nextToken"]}
+
+
+def _check_express(client: Client, effects: list[str], load: Load, figures: Figures) -> None:
+    """Each start makes one EXPRESS execution, which runs at least once."""
+    ids: defaultdict[str, set[str]] = defaultdict(set)
+    wanted = {*effects, *load.notes.express}
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        for _, body in drained(client, "express"):
+            told = json.loads(body)
+            ids[told["name"]].add(told["execution"])
+        if wanted <= set(ids):
+            break
+        time.sleep(0.2)
+    figures.lost += [f"EXPRESS execution of {name}" for name in sorted(wanted - set(ids))]
+    figures.repeated += [f"{len(found)} EXPRESS executions of {name}" for name, found in ids.items() if len(found) > 1]
 
 
 # ------------------------------------------------------------------ calls from outside

@@ -55,6 +55,8 @@ class Notes:
     objects: dict[str, list[tuple[str, bool]]] = field(default_factory=dict)
     """Bodies put under each key, in order, with whether that was acknowledged."""
     scheduled: set[str] = field(default_factory=set)
+    express: set[str] = field(default_factory=set)
+    """Acknowledged starts of EXPRESS executions, by the name in their input."""
     calls: int = 0
     unanswered: int = 0
 
@@ -98,7 +100,9 @@ class Load:
         client.json("events", "PutTargets", Rule="storm", Targets=[{"Id": "1", "Arn": queue_arn("events")}])
         client.send("s3", "PUT", f"/{BUCKET}")
         for name, definition in MACHINES.items():
-            client.json("states", "CreateStateMachine", name=name, definition=json.dumps(definition), roleArn=ROLE)
+            kind = "EXPRESS" if name == "express" else "STANDARD"
+            text = json.dumps(definition)
+            client.json("states", "CreateStateMachine", name=name, definition=text, roleArn=ROLE, type=kind)
         client.close()
 
     def go(self) -> None:
@@ -106,7 +110,7 @@ class Load:
         self.notes = Notes()
         self._over.clear()
         jobs = [*[self._starts] * STARTERS, self._tokens, self._sends, self._receives, self._adds, self._puts]
-        self._threads = [self._thread(job) for job in (*jobs, self._schedules)]
+        self._threads = [self._thread(job) for job in (*jobs, self._schedules, self._expresses)]
 
     def rest(self, patience_seconds: float) -> None:
         """End the round: nothing new begins, and starts under way are repeated until they are acknowledged."""
@@ -281,3 +285,12 @@ class Load:
                 if self._once(client.rest, "scheduler", "POST", f"/schedules/{name}", document) is not None:
                     self.notes.scheduled.add(name)
             self._over.wait(0.2)
+
+    def _expresses(self, client: Client) -> None:
+        while not self._over.is_set():
+            name = self.next_name("x")
+            arn = f"{STATES}:stateMachine:express"
+            text = json.dumps({"name": name})
+            if self._once(client.json, "states", "StartExecution", stateMachineArn=arn, input=text) is not None:
+                self.notes.express.add(name)
+            self._over.wait(0.05)

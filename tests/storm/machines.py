@@ -13,7 +13,7 @@ from tests.storm.client import ACCOUNT, REGION
 ROLE: Final = f"arn:aws:iam::{ACCOUNT}:role/storm"
 STATES: Final = f"arn:aws:states:{REGION}:{ACCOUNT}"
 TOPIC: Final = f"arn:aws:sns:{REGION}:{ACCOUNT}:news"
-QUEUES: Final = ("effects", "copies", "events", "tokens", "direct", "fired")
+QUEUES: Final = ("effects", "copies", "events", "tokens", "direct", "fired", "express")
 TABLE: Final = "counts"
 BUCKET: Final = "storm"
 COUNTED: Final = {"effects": ("send", "batch a", "batch b", "publish"), "copies": ("publish",)}
@@ -134,6 +134,16 @@ EFFECTS: Final = chained(
         Input={"name.$": "$.name", "kind": "named"},
         **{"Name.$": "States.Format('named-{}', $.name)"},
     ),
+    Express=task(
+        "states:startExecution",
+        StateMachineArn=f"{STATES}:stateMachine:express",
+        Input={"name.$": "$.name"},
+    ),
+    Answered=task(
+        "states:startExecution.waitForTaskToken",
+        StateMachineArn=f"{STATES}:stateMachine:answers",
+        Input={"name.$": "$.name", "kind": "answers", "token.$": "$$.Task.Token"},
+    ),
     Done={"Type": "Pass", "Parameters": {"name.$": "$.name", "added.$": "$.added.n"}},
 )
 LEAF: Final = chained(Leaf={"Type": "Pass"})
@@ -145,4 +155,16 @@ TOKEN: Final = chained(
         ResultPath="$",
     )
 )
-MACHINES: Final = {"effects": EFFECTS, "leaf": LEAF, "token": TOKEN}
+ANSWERS: Final = chained(
+    Answer=task("aws-sdk:sfn:sendTaskSuccess", Output={"answered": True}, **{"TaskToken.$": "$.token"})
+)
+"""Answers the execution that has started it. A second answer is refused, and fails the execution."""
+EXPRESS: Final = chained(
+    Tell=task(
+        "sqs:sendMessage",
+        QueueUrl=url("express"),
+        MessageBody={"name.$": "$.name", "execution.$": "$$.Execution.Id"},
+    )
+)
+"""Tells which execution it is: an EXPRESS execution runs again after a crash, but must not be started again."""
+MACHINES: Final = {"effects": EFFECTS, "leaf": LEAF, "token": TOKEN, "answers": ANSWERS, "express": EXPRESS}

@@ -37,7 +37,7 @@ from statewright.api.routing import (
 from statewright.api.service import BODY_BYTES, JSON
 from statewright.api.services import BY_NAME
 from statewright.api.wires import wire_of
-from statewright.errors import ApiError, StoreError
+from statewright.errors import ApiError, StoreError, shortage
 from statewright.payload import Json, JsonObject
 
 Send = Callable[[Message], Awaitable[None]]
@@ -115,7 +115,13 @@ class Api:
             await self._refuse(send, handling, ApiError("ServiceUnavailable", "The store does not answer; try again."))
         except Disconnected:
             self._note(handling, "Disconnected")
-        except Exception:
+        except Exception as problem:
+            lacking = shortage(problem)
+            if lacking is not None:
+                self._warn_of_store(handling, lacking)
+                text = "The server has too little memory, file descriptors, threads or disk space; try again."
+                await self._refuse(send, handling, ApiError("ServiceUnavailable", text))
+                return
             log.exception("request %s: %s %s failed", handling.request_id, handling.where.service, handling.operation)
             await self._refuse(send, handling, internal_error(handling.request_id))
 
@@ -238,14 +244,14 @@ class Api:
         return time_scale.set_scale(pauses, await incoming.body())
 
     def _warn_of_store(self, handling: _Handling, problem: StoreError) -> None:
-        """Log the store's error, at most once a second: the log may be on the disk that is full."""
+        """Log an error of the store or the machine, at most once a second: the log may be on the disk that is full."""
         now = time.monotonic()
         if now - self._warned_at < WARN_SECONDS:
             self._unwarned += 1
             return
         more = f"; {self._unwarned} other calls since the last warning" if self._unwarned else ""
         self._warned_at, self._unwarned = now, 0
-        log.warning("the store did not answer %s %s: %s%s", handling.where.service, handling.operation, problem, more)
+        log.warning("%s %s was answered with 503: %s%s", handling.where.service, handling.operation, problem, more)
 
     async def _refuse(self, send: Send, handling: _Handling, error: ApiError) -> None:
         self._note(handling, error.code)

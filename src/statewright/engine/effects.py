@@ -19,7 +19,7 @@ from statewright.engine.machines.activities import ActivityRecords
 from statewright.engine.runner import Runner
 from statewright.engine.shard import Shard
 from statewright.engine.timers import DueSoon
-from statewright.errors import ApiError, OwnershipLost
+from statewright.errors import ApiError
 from statewright.interpreter import events
 from statewright.interpreter.phases import TASK
 from statewright.payload import Payload
@@ -101,8 +101,7 @@ class Effects:
         self.dispatcher.dispatch(call, answered, self._broke)
 
     def _broke(self, call: ScheduledCall, problem: BaseException) -> None:
-        if isinstance(problem, OwnershipLost):
-            self._shard.lost(problem)
+        if self._shard.notices(problem):
             return
         self._shard.spawn(self._quarantine_for(call, problem))
 

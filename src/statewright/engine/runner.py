@@ -25,7 +25,7 @@ from statewright.engine.inputs import Accept, AlreadyThere, Input, Quarantined
 from statewright.engine.listeners import CommitListener
 from statewright.engine.shard import Shard
 from statewright.engine.turnstile import BURST
-from statewright.errors import ApiError, OwnershipLost, StoreError, Unavailable
+from statewright.errors import ApiError, OwnershipLost, StoreError, Unavailable, shortage
 from statewright.interpreter import events
 from statewright.query.fence import LeavesTheLoop
 from statewright.stores import fail_points
@@ -194,10 +194,10 @@ class Runner:
             # The engine stops while another process computes a step: its inputs come again at the next start.
             slot.live = None
             self._refuse(slot.inputs, problem)
-        except OwnershipLost as problem:
+        except (OwnershipLost, MemoryError) as problem:
             slot.live = None
-            self._refuse(slot.inputs, problem)
-            self._shard.lost(problem)
+            self._refuse(slot.inputs, shortage(problem) or problem)
+            self._shard.notices(problem)
         except Exception as problem:
             await self._quarantine(execution, slot, problem)
         finally:

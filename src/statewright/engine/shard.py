@@ -59,7 +59,7 @@ class Shard:
         self.counters = Counters()
         self.retrying = RetryingStore(store, clock, self.counters)
         self.turnstile = Turnstile(store.executions.make_way)
-        self.background = Background("work of the engine", self._noticed)
+        self.background = Background("work of the engine", self.notices)
         self.spawn = self.background.spawn
         """Run something that no caller waits for."""
         self.is_held = False
@@ -98,7 +98,11 @@ class Shard:
         logger.error("%s; nothing more is done here", problem)
         self._on_lost(str(problem))
 
-    def _noticed(self, problem: BaseException) -> bool:
+    def notices(self, problem: BaseException) -> bool:
+        """Drop the shard if a problem leaves this process no right or no means to continue; true if it does."""
+        if isinstance(problem, MemoryError):
+            # What was half done in memory is unknown. The store has all that was acknowledged, for the next process.
+            problem = OwnershipLost("the server has no memory left")
         if isinstance(problem, OwnershipLost):
             self.lost(problem)
             return True

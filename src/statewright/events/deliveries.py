@@ -20,7 +20,7 @@ import orjson
 
 from statewright.clock import Clock
 from statewright.engine.catalogue_timers import timer_key
-from statewright.errors import ApiError, StoreError
+from statewright.errors import ApiError, StoreError, shortage
 from statewright.events.delivery_records import DELIVERY, Delivery
 from statewright.events.due_work import DueWork
 from statewright.events.meter import DeliveryMeter
@@ -194,7 +194,10 @@ class Deliveries:
             return ApiError("ServiceUnavailable", str(problem), status=503)
         except asyncio.CancelledError:
             raise
-        except Exception:
+        except Exception as problem:
+            lacking = shortage(problem)
+            if lacking is not None:
+                return ApiError("ServiceUnavailable", str(lacking), status=503)
             log.exception("calling %s failed because of a bug in Statewright", call.arn)
             return ApiError(
                 "AWS.Scheduler.InternalServerError", "Unexpected error occurred while processing the request",

@@ -15,7 +15,7 @@ from statewright.background import Background
 from statewright.clock import Clock
 from statewright.engine.catalogue_timers import CatalogueTimers
 from statewright.engine.timers import DueSoon
-from statewright.errors import StoreError, Unreadable
+from statewright.errors import StoreError, Unreadable, shortage
 from statewright.stores.protocol import CatalogueStore
 
 STORE_PAUSE_MS: Final = 1_000
@@ -76,9 +76,14 @@ class DueWork:
             self.arm(number, self._clock.now_ms() + STORE_PAUSE_MS)
         except asyncio.CancelledError:
             raise
-        except Exception:
-            log.exception(
-                "%s %d failed because of a bug in Statewright; it is left to the next start", self._what, number
-            )
+        except Exception as problem:
+            lacking = shortage(problem)
+            if lacking is None:
+                log.exception(
+                    "%s %d failed because of a bug in Statewright; it is left to the next start", self._what, number
+                )
+            else:
+                log.warning("a due %s will be retried: %s", self._what, lacking)
+                self.arm(number, self._clock.now_ms() + STORE_PAUSE_MS)
         finally:
             settled()

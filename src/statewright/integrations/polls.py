@@ -19,7 +19,7 @@ from statewright.asl.resources import Resource, parse_resource
 from statewright.clock import Clock, Timer
 from statewright.engine.dispatch import Failed, Later, ScheduledCall, Succeeded, TaskResult
 from statewright.engine.retrying import Retry
-from statewright.errors import ExecutionFailure, OwnershipLost, Unavailable
+from statewright.errors import ExecutionFailure, OwnershipLost, Unavailable, shortage
 from statewright.payload import Json, JsonMapping, JsonObject, dump_json
 from statewright.query.jsonata import JsonataError, JsonataSyntaxError, compile_expression
 from statewright.query.scope import Scope
@@ -245,6 +245,9 @@ class Polls:
         except Unavailable:
             raise
         except Exception as problem:
+            lacking = shortage(problem)
+            if lacking is not None:
+                raise lacking from problem
             log.exception("a poll of %s failed because of a bug in Statewright", poll.task.execution_arn)
             return Failed(_FAULT, f"{poll.task.resource.arn} failed because of a bug in Statewright: {problem!r}")
         if satisfied is True:

@@ -17,7 +17,7 @@ from statewright.clock import Clock
 from statewright.config import Config
 from statewright.engine.dispatch import Failed, Later, ScheduledCall, TaskResult
 from statewright.engine.executions.views import StatusChange
-from statewright.errors import ApiError, OwnershipLost, Unavailable
+from statewright.errors import ApiError, OwnershipLost, Unavailable, shortage
 from statewright.integrations.blocking import BlockingCalls
 from statewright.integrations.endpoints.tasks import AwsServices
 from statewright.integrations.endpoints.volatile import VolatileServices
@@ -87,12 +87,18 @@ class Registry:
         self._engine = engine
 
     async def call(self, task: ScheduledCall) -> TaskResult | Later:
-        """Make a task's call. Raises: Unavailable, OwnershipLost, of Statewright's own store."""
+        """Make a task's call.
+
+        Raises: Unavailable, OwnershipLost, of Statewright's own store; Unavailable also if the machine lacks something.
+        """
         try:
             return await self._call(task)
         except (Unavailable, OwnershipLost):
             raise
         except Exception as problem:
+            lacking = shortage(problem)
+            if lacking is not None:
+                raise lacking from problem
             log.exception("a task of %s failed because of a bug in Statewright", task.execution_arn)
             return Failed(_FAULT, f"{task.resource.arn} failed because of a bug in Statewright: {problem!r}")
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import Coroutine
 from types import SimpleNamespace
 from typing import Any
@@ -49,6 +50,9 @@ def test_an_answer_in_full():
         (ApiError("ServiceQuotaExceededException", "too many"), 402, "ServiceQuotaExceededException"),
         (Unavailable("locked"), 503, "ServiceUnavailable"),
         (ZeroDivisionError("swordfish"), 500, "InternalServerError"),
+        (MemoryError(), 503, "ServiceUnavailable"),
+        (OSError(errno.EMFILE, "many"), 503, "ServiceUnavailable"),
+        (OSError(errno.EPERM, "no"), 500, "InternalServerError"),
     ],
 )
 def test_failures_in_operations(problem, status, code, caplog):

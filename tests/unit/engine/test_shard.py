@@ -54,6 +54,22 @@ def test_a_shard_is_lost_once_whichever_part_notices() -> None:
     run_virtual(main)
 
 
+def test_a_shard_without_memory_is_dropped() -> None:
+    async def main(clock: VirtualClock) -> None:
+        lost: list[str] = []
+        made = await shard(clock, lost)
+        await made.take()
+
+        async def write() -> None:
+            raise MemoryError
+
+        made.spawn(write())
+        await made.background.at_rest()
+        assert (lost, made.is_held) == (["the server has no memory left"], False)
+
+    run_virtual(main)
+
+
 def test_a_lease_that_is_gone_is_noticed_and_one_that_is_in_doubt_is_not_taken_for_gone() -> None:
     async def main(clock: VirtualClock) -> None:
         lost: list[str] = []

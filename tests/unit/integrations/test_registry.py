@@ -1,3 +1,4 @@
+import errno
 from types import SimpleNamespace
 from typing import Any
 
@@ -5,6 +6,7 @@ import pytest
 
 from statewright.config import Config, Endpoint
 from statewright.engine.dispatch import Failed, Submitted, Succeeded
+from statewright.errors import Unavailable
 from statewright.integrations.blocking import BlockingCalls
 from statewright.integrations.registry import OwnCalls, Registry
 from statewright.virtual_clock import run_virtual
@@ -130,6 +132,19 @@ def test_only_http_tasks_are_traced():
     (result, shown), _ = play(lambda registry: registry.trace(made, reveal_secrets=True))
     assert isinstance(result, Succeeded)
     assert shown == {}
+
+
+@pytest.mark.parametrize(
+    "problem", [MemoryError(), OSError(errno.EMFILE, "many"), RuntimeError("can't start new thread")]
+)
+def test_a_machine_that_lacks_something_fails_no_task(monkeypatch, caplog, problem):
+    async def lacking(*_, **__):
+        raise problem
+
+    monkeypatch.setattr("statewright.integrations.states_execution.StatesExecution.call", lacking)
+    with pytest.raises(Unavailable, match="the server has too little of what it needs"):
+        play(lambda registry: registry.call(task("states:startExecution", {})))
+    assert not caplog.records
 
 
 def test_a_bug_in_statewright_fails_the_task_and_is_logged(monkeypatch, caplog):

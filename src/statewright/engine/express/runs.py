@@ -171,6 +171,8 @@ class ExpressRuns:
             # The engine stops: the inbox row has it run again.
             return
         except Exception as problem:
+            if self._shard.notices(problem):
+                return
             logger.error(
                 "execution %s is quarantined because of a bug in Statewright", head.execution_arn, exc_info=problem
             )

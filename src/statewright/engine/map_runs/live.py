@@ -28,7 +28,7 @@ from statewright.engine.map_runs.selecting import select_items_of
 from statewright.engine.runner import Runner
 from statewright.engine.shard import Shard
 from statewright.engine.turnstile import CHILD
-from statewright.errors import ApiError, OwnershipLost, StoreError, Unavailable
+from statewright.errors import ApiError, OwnershipLost, StoreError, Unavailable, shortage
 from statewright.interpreter import events
 from statewright.interpreter.advance import new_execution
 from statewright.interpreter.map_run import messages
@@ -220,10 +220,10 @@ class LiveRun:
         except asyncio.CancelledError:
             self._refuse(answers, Unavailable("the engine is stopping"))
             raise
-        except OwnershipLost as problem:
+        except (OwnershipLost, MemoryError) as problem:
             self._killed = True
-            self._refuse(answers, problem)
-            self._shard.lost(problem)
+            self._refuse(answers, shortage(problem) or problem)
+            self._shard.notices(problem)
         except Exception as problem:
             logger.exception("the Map Run %s is held back because of a bug in Statewright", self.head.map_run_arn)
             self._killed = True
