@@ -2,7 +2,8 @@
 
 Each folder beside this file holds a definition and its scripted cases. They run in virtual time, so two and a half days
 of workflow take a moment. Five of them are then deployed on a real server, with functions, buckets, queues and a table
-(`real_time.py`), and at the end a server is killed in the middle of its work and started again (`killed_server.py`).
+(`real_time.py`); one of them also with a function in Node.js, where that is installed. At the end a server is killed in
+the middle of its work and started again (`killed_server.py`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import killed_server
+import node_sdk
 import real_time
 
 from statewright.cli.output import Line, Printer, duration_words
@@ -179,10 +181,13 @@ def show_real_time(out: Printer) -> int:
             out.line("  ", (text, "idle"))
         out.flush()
 
-    results = real_time.run(progress)
+    results = real_time.run(progress, node_sdk.fetched(progress))
     if out.is_terminal:
         out.plain("\r\x1b[K")
     for result in results:
+        if result.left_out:
+            out.folded([("○ ", "idle"), (result.title, "strong"), (f"  left out: {result.left_out}", "idle")], "    ")
+            continue
         out.line(("✓ ", "ok") if result.good else ("✗ ", "fail"), (result.title, "strong"))
         first, *rest = result.lines
         out.line("  ", (f"{result.seconds:.1f} s".rjust(10), "run"), f"  {first}")

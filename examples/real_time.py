@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 import sys
 import tempfile
 import time
@@ -20,6 +21,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from node_sdk import Sdk
 from serving import Running, server, why
 
 HERE = Path(__file__).parent
@@ -28,6 +30,7 @@ RUNTIME = "python{}.{}".format(*sys.version_info)
 PATIENCE_SECONDS = 300
 """How long all may stand still, and a function may take: far more than on a slow and busy machine."""
 LOOK_SECONDS = 0.5
+NODE_TITLE = "Semaphore, its function in Node.js with the SDK of the runtime"
 
 ITEMS = 1_000
 """How many items the exported table has."""
@@ -55,6 +58,8 @@ class Result:
     good: bool = False
     seconds: float = 0.0
     lines: list[str] = field(default_factory=list)
+    left_out: str = ""
+    """Why it did not run; it needs something that this machine does not have."""
 
 
 @dataclass
@@ -66,11 +71,13 @@ class Started:
     over: Callable[[], bool]
 
 
-def run(progress: Callable[[str], None]) -> list[Result]:
+def run(progress: Callable[[str], None], sdk: Sdk) -> list[Result]:
     """Deploy the systems, run them at the same time, and tell how far they are until all are over."""
-    with tempfile.TemporaryDirectory() as place, server(f"{place}/data") as running:
+    settings = "" if sdk.folder is None else f"[functions]\nnode_modules = {json.dumps(str(sdk.folder))}\n"
+    with tempfile.TemporaryDirectory() as place, server(f"{place}/data", settings) as running:
         progress(f"server on {running.endpoint}; putting {FILES:,} files into a bucket, making functions and queues")
         systems = [make(running) for make in (file_pipeline, semaphore, nested_loop, job_poller, export_poller)]
+        systems.append(left_out(NODE_TITLE, sdk.lacking) if sdk.folder is None else node_semaphore(running))
         began = moved = time.monotonic()
         before: list[str] = []
 
@@ -99,23 +106,32 @@ def run(progress: Callable[[str], None]) -> list[Result]:
 
 def function(running: Running, folder: str, name: str, **variables: str) -> None:
     """Create a function of `functions/NAME.py`."""
+    create(running, name, RUNTIME, HERE / folder / "functions" / f"{name}.py", variables)
+
+
+def create(running: Running, name: str, runtime: str, file: Path, variables: dict[str, str]) -> None:
+    """Create a function of one file."""
     package = io.BytesIO()
     with zipfile.ZipFile(package, "w") as archive:
-        archive.write(HERE / folder / "functions" / f"{name}.py", f"{name}.py")
+        archive.write(file, file.name)
     running.client("lambda").create_function(
-        FunctionName=name, Runtime=RUNTIME, Role=ROLE, Handler=f"{name}.handler", Timeout=PATIENCE_SECONDS,
+        FunctionName=name, Runtime=runtime, Role=ROLE, Handler=f"{file.stem}.handler", Timeout=PATIENCE_SECONDS,
         MemorySize=256, Code={"ZipFile": package.getvalue()}, Environment={"Variables": variables},
     )  # fmt: skip
 
 
-def machine(running: Running, name: str, wait_seconds: int) -> str:
-    """Create the machine of a folder, with its waits shortened; returns its ARN."""
-    definition = json.loads((HERE / name / f"{name}.asl.json").read_text())
+def machine(running: Running, name: str, wait_seconds: int, ending: str = "") -> str:
+    """Create the machine of a folder, with its waits shortened; returns its ARN.
+
+    With an `ending`, the machine and its functions have it after their names.
+    """
+    text = (HERE / name / f"{name}.asl.json").read_text()
+    definition = json.loads(re.sub(r"(:function:[\w-]+)", rf"\1{ending}", text))
     for state in definition["States"].values():
         if state["Type"] == "Wait":
             state["Seconds"] = wait_seconds
     made = running.client("stepfunctions").create_state_machine(
-        name=name, definition=json.dumps(definition), roleArn=ROLE
+        name=name + ending, definition=json.dumps(definition), roleArn=ROLE
     )
     return str(made["stateMachineArn"])
 
@@ -197,11 +213,29 @@ def job_poller(running: Running) -> Started:
     return Started(lambda: "job over" if over() else f"job turn {turns()}", result, over)
 
 
+def left_out(title: str, why: str) -> Started:
+    """A system that does not run here."""
+    return Started(lambda: "", lambda: Result(title, True, left_out=why), lambda: True)
+
+
 def semaphore(running: Running) -> Started:
     """Three executions at once for a section that one may be in."""
     arn = machine(running, "semaphore", 1)
     for name in ("only-one-shall-run", "critical-work"):
         function(running, "semaphore", name, STATE_MACHINE_ARN=arn)
+    return _semaphore(running, arn, "Semaphore: three at the door, one inside", "door")
+
+
+def node_semaphore(running: Running) -> Started:
+    """The same with its function in Node.js, whose SDK comes from the runtime."""
+    arn = machine(running, "semaphore", 1, "-node")
+    folder, variables = HERE / "semaphore", {"STATE_MACHINE_ARN": arn}
+    create(running, "only-one-shall-run-node", "nodejs20.x", folder / "node" / "index.js", variables)
+    create(running, "critical-work-node", RUNTIME, folder / "functions" / "critical-work.py", variables)
+    return _semaphore(running, arn, NODE_TITLE, "Node.js door")
+
+
+def _semaphore(running: Running, arn: str, title: str, noun: str) -> Started:
     executions = [start(running, arn, name, {"name": name, "seconds": 1.5}) for name in ("first", "second", "third")]
 
     def looked() -> list[dict[str, Any]]:
@@ -219,9 +253,9 @@ def semaphore(running: Running) -> Started:
             "one after the other in the order of their starts" if alone else "not one after the other"
         )
         good = alone and len(stays) == 3
-        return Result("Semaphore: three at the door, one inside", good, seconds, [line, *unless(good, *found)])
+        return Result(title, good, seconds, [line, *unless(good, *found)])
 
-    return Started(lambda: f"door {len(ended())} of 3", result, lambda: len(ended()) == 3)
+    return Started(lambda: f"{noun} {len(ended())} of 3", result, lambda: len(ended()) == 3)
 
 
 def nested_loop(running: Running) -> Started:

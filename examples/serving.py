@@ -44,9 +44,13 @@ def why(execution: dict[str, Any]) -> str:
 
 
 @contextmanager
-def server(folder: str) -> Iterator[Running]:
-    """A server with its data in `folder`; beside it lies its log."""
+def server(folder: str, settings: str = "") -> Iterator[Running]:
+    """A server with its data in `folder`, and settings as in statewright.toml; beside it lies its log."""
     command = [sys.executable, "-m", "statewright.cli.main", "serve", "--port", "0", "--data", folder]
+    if settings:
+        file = Path(folder).with_suffix(".toml")
+        file.write_text(settings)
+        command += ["--config", str(file)]
     log = Path(folder).with_suffix(".log")
     # The caller's own profiles, proxies and endpoints are no business of ours.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import os
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,12 +23,30 @@ def real_time(monkeypatch: pytest.MonkeyPatch) -> Any:
     return made
 
 
+def sdk_of_tests() -> Any:
+    """The packages that tests for Node.js have, if they are there."""
+    found = importlib.import_module("node_sdk").Sdk
+    for place in os.environ.get("NODE_PATH", "").split(":"):
+        if shutil.which("node") and (Path(place) / "@aws-sdk" / "client-sfn").is_dir():
+            return found(Path(place))
+    return found(None, "there is no SDK for these tests")
+
+
+def test_without_npm_the_demo_says_what_is_left_out(real_time, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert importlib.import_module("node_sdk").fetched(print).lacking == "there is no node on the PATH"
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_every_system_ends_as_it_should(real_time):
     told: list[str] = []
-    results = real_time.run(told.append)
-    assert [result.good for result in results] == [True] * 5, results
+    sdk = sdk_of_tests()
+    results = real_time.run(told.append, sdk)
+    assert [result.good for result in results] == [True] * 6, results
+    assert results[5].left_out == sdk.lacking
+    if sdk.folder is not None:
+        assert results[5].lines == ["3 of 3 went through, one after the other in the order of their starts"]
     pipeline = results[0].lines
     assert pipeline[0] == "27 done, 3 tried 2 times and dead, 0 open; 0 messages left in the queues"
     assert "27 files in " in pipeline[1]
@@ -45,11 +66,15 @@ def test_a_system_that_ends_otherwise_is_told(real_time, monkeypatch, capsys):
     monkeypatch.setattr(
         demo.real_time,
         "run",
-        lambda _: [bad, real_time.Result("Job", True, 1.0, [""])],
-    )
+        lambda *_: [
+            bad, real_time.Result("Job", True, 1.0, [""]), real_time.Result("Node", True, left_out="there is no npm"),
+        ],
+    )  # fmt: skip
+    monkeypatch.setattr(demo.node_sdk, "fetched", lambda _: None)
     assert demo.main() == 1
     out = capsys.readouterr().out
     assert "✗ Pipeline\n" in out
+    assert "○ Node  left out: there is no npm\n" in out
     assert "run: FAILED: States.Timeout: it took too long\n" in out
     assert "1 failed" in out
     assert "http://127.0.0.1:4566/ is the endpoint" in out
