@@ -116,6 +116,21 @@ def test_hiding_and_showing(with_store):
     with_store(body)
 
 
+def test_hiding_again_needs_the_last_receipt(with_store):
+    async def body(store: Store) -> None:
+        await store.queues.send([message(1), message(2)])
+        await store.queues.claim(claim(2, receipt=11, until_ms=START_MS + 1))
+        await store.queues.claim(claim(1, receipt=12, at_ms=START_MS + 1))
+        again = [(1, 11, LATER), (2, 11, LATER + 5), (9, 0, LATER)]
+        assert await store.queues.hide_again(again) == [2]
+        assert await store.queues.hide_again([]) == []
+        assert [held.visible_ms for held in await store.queues.get([2])] == [LATER + 5]
+        assert ids(await store.queues.claim(claim(9, at_ms=LATER + 4, until_ms=2 * LATER))) == [[1]]
+        assert ids(await store.queues.claim(claim(9, at_ms=LATER + 5))) == [[2]]
+
+    with_store(body)
+
+
 def test_what_a_queue_has(with_store):
     async def body(store: Store) -> None:
         await store.queues.send([message(1), message(2), message(3, after_ms=50), message(4, after_ms=50)])
@@ -167,6 +182,20 @@ def test_a_group_stays_locked_until_the_time_it_was_given(with_store):
         await store.queues.hide([(1, START_MS)], [GroupChange(QUEUE, "a", 0, LATER)])
         assert await fifo_ids(store, 9) == [[]]
         assert await fifo_ids(store, 9, at_ms=LATER) == [[1, 2, 3]]
+
+    with_store(body)
+
+
+def test_a_group_is_free_once_its_first_message_is_visible(with_store):
+    async def body(store: Store) -> None:
+        await store.queues.send([fifo(1, "a"), fifo(2, "a"), fifo(3, "a")])
+        assert await fifo_ids(store, 2) == [[1, 2]]
+        await store.queues.hide([(1, START_MS + 5)], [GroupChange(QUEUE, "a", 0, START_MS)])
+        assert await fifo_ids(store, 9, at_ms=START_MS + 4) == [[]]
+        assert await fifo_ids(store, 9, at_ms=START_MS + 5) == [[1]]
+        await store.queues.drop([1], [GroupChange(QUEUE, "a", 1, START_MS)])
+        assert await fifo_ids(store, 9, at_ms=LATER - 1) == [[]]
+        assert await fifo_ids(store, 9, at_ms=LATER) == [[2, 3]]
 
     with_store(body)
 

@@ -87,7 +87,7 @@ class DeadLetterPolicy:
                 )
             )
         visibility.total -= len(moves)
-        await move(queue, target, moves, queue.group_changes(visibility, groups, now_ms))
+        await move(queue, target, moves, queue.group_changes(groups, now_ms))
         limit = queue.settings.redrive.max_receives if queue.settings.redrive is not None else 0
         detail = f"to {target.arn}: received {limit} times and not deleted"
         queue.site.spawn(queue.site.store.note([Note(one.id, now_ms, "moved", detail) for one in moves]))

@@ -10,9 +10,9 @@ from statewright.errors import ApiError
 from statewright.queues.attributes import INVALID_PARAMETER
 from statewright.queues.messages import Handle, read_handle
 from statewright.queues.state import QueueState
-from statewright.queues.visibility import MADE_VISIBLE, InFlight, Visibility
+from statewright.queues.visibility import MADE_VISIBLE, InFlight, Visibility, in_flight
 from statewright.stores.completion import Completion, adapted
-from statewright.stores.queue_protocol import GroupChange
+from statewright.stores.queue_protocol import GroupChange, Held
 
 LONGEST_HIDDEN_MS: Final = 12 * 3_600_000
 """Counted from the receive. Source: SQS quotas, visibility timeout."""
@@ -43,7 +43,7 @@ async def delete(queue: QueueState, handles: Sequence[str]) -> list[ApiError | N
             queue.tenants.spent(message.tenant, now_ms - message.received_ms, now_ms)
     visibility.total -= len(ids)
     if ids:
-        await _drop(queue, visibility, ids, queue.group_changes(visibility, groups, now_ms))
+        await _drop(queue, visibility, ids, queue.group_changes(groups, now_ms))
     if doubtful:
         await _delete_doubtful(queue, visibility, handles, doubtful, answers)
     if (meter := queue.meter) is not None:
@@ -77,9 +77,10 @@ async def _delete_doubtful(
             if handle.message in present:
                 answers[place] = _expired_handle(handles[place])
         return
-    # A message whose visibility timeout ran out may still be deleted until another consumer receives it.
-    proofs = [(handle.message, handle.receipt) for _, handle in doubtful]
-    await queue.drop_proven(visibility, proofs)
+    # Any handle deletes a visible message (observed; the guide asks for the latest); a later receive protects it.
+    held = await queue.site.store.get([handle.message for _, handle in doubtful])
+    now_ms = queue.site.clock.now_ms()
+    await queue.drop_proven(visibility, [(one.id, one.receipt) for one in held if one.visible_ms <= now_ms])
 
 
 async def change_visibility(
@@ -100,7 +101,8 @@ async def change_visibility(
             answers[place] = _not_a_handle(text)
             continue
         message = visibility.in_flight.get(handle.message)
-        if message is None or message.receipt != handle.receipt:
+        # An earlier handle changes what a later receive holds (observed), except in FIFO queues.
+        if message is None or (message.receipt != handle.receipt and queue.settings.fifo):
             doubtful.append((place, handle))
             continue
         problem = _too_long(message, now_ms, hidden_ms)
@@ -115,7 +117,7 @@ async def change_visibility(
         if message.group is not None:
             groups[message.group] += 0
     if rows:
-        changed = queue.group_changes(visibility, groups, now_ms)
+        changed = queue.group_changes(groups, now_ms)
         # The errors of doubtful handles are not known yet; a batch that has some is repeated after a crash.
         known = completion if not doubtful else None
         try:
@@ -125,30 +127,57 @@ async def change_visibility(
             raise
         queue.arrived()
     if doubtful:
-        await _explain(queue, changes, doubtful, answers)
+        await _change_visible(queue, visibility, changes, doubtful, answers)
     return answers
 
 
-async def _explain(
+async def _change_visible(
     queue: QueueState,
+    visibility: Visibility,
     changes: Sequence[tuple[str, int]],
     doubtful: list[tuple[int, Handle]],
     answers: list[ApiError | None],
 ) -> None:
-    """Find out why handles are no longer valid, and answer with the error for each."""
+    """Hide messages again whose visibility timeout has run out, and answer the other handles with errors."""
     found = {held.id: held for held in await queue.site.store.get([handle.message for _, handle in doubtful])}
+    now_ms = queue.site.clock.now_ms()
+    again: dict[int, Held] = {}
     for place, handle in doubtful:
         held = found.get(handle.message)
-        if held is not None and held.receipt == handle.receipt:
-            answers[place] = ApiError("MessageNotInflight", "The specified message isn't in flight.")
-        elif queue.settings.fifo and held is not None:
-            answers[place] = _expired_handle(changes[place][0])
-        else:
+        text, hidden_ms = changes[place]
+        if held is None:
             answers[place] = ApiError(
                 INVALID_PARAMETER,
-                f"Value {changes[place][0]} for parameter ReceiptHandle is invalid. Reason: Message does not exist "
-                "or is not available for visibility timeout change.",
+                f"Value {text} for parameter ReceiptHandle is invalid. Reason: Message does not exist or is not "
+                "available for visibility timeout change.",
             )
+        elif not queue.settings.fifo:
+            again[held.id] = held._replace(visible_ms=now_ms + hidden_ms)
+        elif held.receipt == handle.receipt:
+            answers[place] = ApiError("MessageNotInflight", "The specified message isn't in flight.")
+        else:
+            answers[place] = _expired_handle(text)
+    await _hide_again(queue, visibility, again, now_ms)
+
+
+async def _hide_again(queue: QueueState, visibility: Visibility, again: dict[int, Held], now_ms: int) -> None:
+    proofs = [(held.id, held.receipt, held.visible_ms) for held in again.values() if held.visible_ms > now_ms]
+    if not proofs:
+        return
+    generation = queue.generation
+    try:
+        hidden = await queue.site.store.hide_again(proofs)
+    except BaseException:
+        queue.lose_track()
+        raise
+    if generation != queue.generation:
+        return
+    for number in hidden:
+        if (message := visibility.in_flight.get(number)) is not None:
+            visibility.extend(message, again[number].visible_ms)
+        else:
+            visibility.hold(in_flight(again[number], now_ms))
+    queue.arrived()
 
 
 def _not_a_handle(text: str) -> ApiError:

@@ -295,7 +295,7 @@ class MoveTasks:
                     )
                 )
             visibility.total -= len(moves)
-            await move(state, target.state, moves, state.group_changes(visibility, groups, now_ms))
+            await move(state, target.state, moves, state.group_changes(groups, now_ms))
             moved += len(moves)
         return moved, reason
 

@@ -66,7 +66,8 @@ def row_of(queue: QueueState, message: Outgoing, number: int, now_ms: int) -> Me
         visible_ms = queue.site.clock.pauses.due_ms(now_ms, now_ms + 1_000 * settings.delay_seconds)
         extra = encode_extra(message, dedup)
         until_ms = now_ms + DEDUPLICATION_MS
-        of = queue.entry.number
+        # A purge, which renews the number of the rows, forgets deduplication ids with them (observed).
+        of = queue.entry.rows
         group = message.group or ""
         return MessageRow(
             number, queue.entry.rows, visible_ms, now_ms, group, None, message.body, extra, of, key, until_ms

@@ -188,10 +188,9 @@ class QueueState:
                     visibility.release(visibility.in_flight[one.id])
         return gone
 
-    def group_changes(self, visibility: Visibility, groups: Counter[str], now_ms: int) -> list[GroupChange]:
+    def group_changes(self, groups: Counter[str], now_ms: int) -> list[GroupChange]:
         """Changes of FIFO groups that lose messages, or whose messages are hidden until another instant."""
-        rows = self.entry.rows
-        return [GroupChange(rows, group, gone, visibility.group_end(group) or now_ms) for group, gone in groups.items()]
+        return [GroupChange(self.entry.rows, group, gone, now_ms) for group, gone in groups.items()]
 
     # Expiring
 

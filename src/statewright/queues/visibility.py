@@ -110,8 +110,7 @@ class Visibility:
         self.total = loaded.total
         for held in loaded.held:
             if held.visible_ms > now_ms:
-                # The instant of the receive is not stored: its twelve hours begin anew.
-                self.hold(_in_flight(held, now_ms))
+                self.hold(in_flight(held, now_ms))
             else:
                 self.note_returned(held.id, Returned(held.sent_ms, held.receipt, ""))
         self.delay(loaded.delayed)
@@ -162,11 +161,6 @@ class Visibility:
         self._ends.remove(message.visible_ms, message.id)
         message.visible_ms = visible_ms
         self._ends.add(visible_ms, message.id)
-
-    def group_end(self, group: str) -> int | None:
-        """Instant at which the last message in flight of a group becomes visible; `None` if none is in flight."""
-        ids = self.by_group.get(group)
-        return max(self.in_flight[number].visible_ms for number in ids) if ids else None
 
     def delay(self, instants: Iterable[int]) -> None:
         """Count messages that become visible for the first time at these instants."""
@@ -219,7 +213,8 @@ class Visibility:
         return found
 
 
-def _in_flight(held: Held, now_ms: int) -> InFlight:
+def in_flight(held: Held, now_ms: int) -> InFlight:
+    """A message that the store has as received, as it is counted; the twelve hours of its receive begin at `now_ms`."""
     return InFlight(
         held.id, held.receipt, held.visible_ms, now_ms, held.receives, held.sent_ms, held.group, held.tenant
     )

@@ -94,7 +94,10 @@ class Claimed(NamedTuple):
 
 
 class GroupChange(NamedTuple):
-    """A FIFO group that loses `gone` messages, and the instant from which it is free; `None` keeps that instant."""
+    """A FIFO group that loses `gone` messages.
+
+    It is free from `free_ms` on, but not before its first message is visible; `None` keeps the instant that it has.
+    """
 
     queue: int
     group: str
@@ -193,6 +196,9 @@ class QueueStore(Protocol):
         completion: Completion[None] | None = None,
     ) -> None:
         """Give messages another (id, visible_ms)."""
+
+    async def hide_again(self, proofs: Sequence[tuple[int, int, int]]) -> list[int]:
+        """Give messages another (id, receipt, visible_ms), if the receipt is the last one; the ids of those it is."""
 
     async def move(self, moves: Sequence[Move], groups: Sequence[GroupChange] = ()) -> None:
         """Move messages to other queues; `groups` describes the groups that they leave."""

@@ -69,6 +69,16 @@ class SqlQueues:
     ) -> None:
         await self._submit(HideTask(changes, groups, completion))
 
+    async def hide_again(self, proofs: Sequence[tuple[int, int, int]]) -> list[int]:
+        def work(sql: QueueSql) -> list[int]:
+            instants = {number: visible_ms for number, _, visible_ms in proofs}
+            hidden: list[int] = [row[0] for row in sql.match("proven", [proof[:2] for proof in proofs])]
+            sql.write("hide", [(number, instants[number]) for number in hidden])
+            return hidden
+
+        hidden: list[int] = await self._submit(QueueWork(work)) if proofs else []
+        return hidden
+
     async def move(self, moves: Sequence[Move], groups: Sequence[GroupChange] = ()) -> None:
         await self._submit(MoveTask(moves, groups))
 

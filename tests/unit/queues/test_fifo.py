@@ -46,8 +46,9 @@ def test_a_message_that_times_out_goes_before_the_rest_of_its_group():
         one, two = await rig.take(queue, 2)
         await rig.show(queue, two, after_ms=20 * SECOND)
         await rig.pass_ms(10 * SECOND)
-        # The first is visible, but the second is still in flight.
+        # The first is visible; the second, which is still in flight, holds back only what is behind it.
         assert await rig.counts(queue) == (2, 1, 0)
+        assert await rig.bodies(queue) == ["a1"]
         assert await rig.take(queue) == []
         began_ms = rig.clock.now_ms()
         assert await rig.bodies(queue, wait_ms=20 * SECOND) == ["a1", "a2", "a3"]
@@ -55,6 +56,45 @@ def test_a_message_that_times_out_goes_before_the_rest_of_its_group():
         [wrong] = await rig.queues.delete(queue, [one.handle])
         assert wrong is not None
         assert wrong.message.endswith("Reason: The receipt handle has expired.")
+
+    play(body)
+
+
+@pytest.mark.parametrize(("extended", "received"), [(0, []), (1, ["a1"]), (2, ["a1", "a2"])])
+def test_a_message_that_is_extended_holds_back_those_behind_it(extended, received):
+    async def body(rig: Rig) -> None:
+        queue = await rig.queue("q.fifo", VisibilityTimeout="10")
+        await rig.put(queue, "a1", "a2", "a3")
+        taken = await rig.take(queue)
+        await rig.show(queue, taken[extended], after_ms=30 * SECOND)
+        await rig.pass_ms(10 * SECOND)
+        assert await rig.bodies(queue) == received
+
+    play(body)
+
+
+@pytest.mark.parametrize("after_ms", [0, SECOND])
+def test_a_group_whose_first_message_is_visible_again_waits_behind_the_others(after_ms):
+    async def body(rig: Rig) -> None:
+        queue = await rig.queue("q.fifo", VisibilityTimeout="30")
+        await rig.put(queue, "a1", "a2")
+        first, _second = await rig.take(queue)
+        await rig.put(queue, "b1")
+        await rig.pass_ms(1)
+        await rig.show(queue, first, after_ms=after_ms)
+        await rig.pass_ms(after_ms)
+        assert await rig.bodies(queue, 3) == ["b1", "a1"]
+
+    play(body)
+
+
+def test_a_purge_forgets_deduplication_ids():
+    async def body(rig: Rig) -> None:
+        queue = await rig.queue("q.fifo")
+        await rig.put(queue, "a1")
+        await rig.queues.purge(queue)
+        await rig.put(queue, "a1", "a1")
+        assert await rig.bodies(queue) == ["a1"]
 
     play(body)
 

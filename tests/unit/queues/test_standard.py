@@ -268,18 +268,52 @@ def test_visibility_ends_twelve_hours_after_the_receive():
     play(body)
 
 
-def test_a_message_that_is_not_in_flight_cannot_be_hidden():
+def test_a_message_whose_timeout_ran_out_is_hidden_again_by_its_handle():
+    async def body(rig: Rig) -> None:
+        queue = await rig.queue(VisibilityTimeout="5")
+        await rig.send(queue, "a", "b")
+        first, _second = await rig.take(queue)
+        await rig.pass_ms(5 * SECOND)
+        await rig.show(queue, first, after_ms=9 * SECOND)
+        assert await rig.counts(queue) == (1, 1, 0)
+        assert await rig.bodies(queue, visibility_ms=60 * SECOND) == ["b"]
+        await rig.pass_ms(9 * SECOND - 1)
+        assert await rig.take(queue) == []
+        await rig.pass_ms(1)
+        assert await rig.bodies(queue) == ["a"]
+
+    play(body)
+
+
+def test_an_earlier_handle_changes_what_a_later_receive_holds():
     async def body(rig: Rig) -> None:
         queue = await rig.queue(VisibilityTimeout="5")
         await rig.send(queue, "a")
         [old] = await rig.take(queue)
         await rig.pass_ms(5 * SECOND)
-        assert code((await rig.queues.change_visibility(queue, [(old.handle, 9)]))[0]) == "MessageNotInflight"
         [new] = await rig.take(queue)
-        stale = (await rig.queues.change_visibility(queue, [(old.handle, 9)]))[0]
-        await rig.delete(queue, new)
+        await rig.show(queue, old)
+        assert await rig.counts(queue) == (1, 0, 0)
+        [newest] = await rig.take(queue)
+        await rig.delete(queue, newest)
         gone = (await rig.queues.change_visibility(queue, [(new.handle, 9)]))[0]
-        assert code(stale) == code(gone) == "InvalidParameterValueException"
+        assert code(gone) == "InvalidParameterValueException"
+
+    play(body)
+
+
+def test_any_handle_deletes_a_visible_message_and_none_one_that_a_later_receive_holds():
+    async def body(rig: Rig) -> None:
+        queue = await rig.queue(VisibilityTimeout="5")
+        await rig.send(queue, "a")
+        [first] = await rig.take(queue)
+        await rig.pass_ms(5 * SECOND)
+        await rig.take(queue)
+        await rig.delete(queue, first)
+        assert await rig.counts(queue) == (0, 1, 0)
+        await rig.pass_ms(5 * SECOND)
+        await rig.delete(queue, first)
+        assert await rig.counts(queue) == (0, 0, 0)
 
     play(body)
 

@@ -196,7 +196,7 @@ class MemoryQueues:
         for change in changes:
             group = self._groups[change.queue].get(change.group)
             if group is not None and change.free_ms is not None:
-                group.free_ms = change.free_ms
+                group.free_ms = max(change.free_ms, self.messages[group.ids[0]].visible_ms)
 
     async def hide(
         self,
@@ -214,6 +214,19 @@ class MemoryQueues:
         self._change_groups(groups)
         self._complete(completion, None)
         await asyncio.sleep(0)
+
+    async def hide_again(self, proofs: Sequence[tuple[int, int, int]]) -> list[int]:
+        self._check()
+        hidden = []
+        for number, receipt, visible_ms in proofs:
+            message = self.messages.get(number)
+            if message is not None and message.receipt == receipt:
+                message.visible_ms = visible_ms
+                hidden.append(number)
+                if message.group is None:
+                    self._place(message)
+        await asyncio.sleep(0)
+        return hidden
 
     async def move(self, moves: Sequence[Move], groups: Sequence[GroupChange] = ()) -> None:
         self._check()

@@ -61,7 +61,12 @@ FROM unnest($1::bigint[], $2::bigint[]) AS g (id, visible_ms)
 WHERE message.id = g.id
 
 -- name: shrink_groups
-UPDATE message_group SET backlog = backlog - g.gone, free_ms = coalesce(g.free_ms, message_group.free_ms)
+UPDATE message_group
+SET backlog = backlog - g.gone, free_ms = CASE WHEN g.free_ms IS NULL THEN message_group.free_ms ELSE greatest(g.free_ms, (
+    SELECT first.visible_ms FROM message AS first
+    WHERE first.queue = g.queue AND first.grp = g.grp
+    ORDER BY first.id LIMIT 1
+)) END
 FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[]) AS g (queue, grp, gone, free_ms)
 WHERE message_group.queue = g.queue AND message_group.grp = g.grp
 

@@ -96,7 +96,11 @@ UPDATE message SET visible_ms = given.column2 FROM (VALUES {rows:2}) AS given WH
 
 -- name: shrink_groups
 UPDATE message_group
-SET backlog = backlog - given.column3, free_ms = coalesce(given.column4, free_ms)
+SET backlog = backlog - given.column3, free_ms = coalesce(max(given.column4, coalesce((
+    SELECT first.visible_ms FROM message AS first
+    WHERE first.queue = given.column1 AND first.grp = given.column2
+    ORDER BY first.id LIMIT 1
+), 0)), free_ms)
 FROM (VALUES {rows:4}) AS given
 WHERE message_group.queue = given.column1 AND message_group.grp = given.column2
 
