@@ -121,4 +121,5 @@ def _say_what_repeats(server: Server, arn: str, state: str, visit: int | None) -
             tasks[details["name"]] = None
     if tasks:
         shown = ", ".join(list(tasks)[:8]) + (" ..." if len(tasks) > 8 else "")
-        stderr().line((f"{count_words(len(tasks), 'task')} may repeat their effects: {shown}", "wait"))
+        whose = "its" if len(tasks) == 1 else "their"
+        stderr().line((f"{count_words(len(tasks), 'task')} may repeat {whose} effects: {shown}", "wait"))

@@ -198,7 +198,7 @@ _DISTRIBUTIONS: Final[Mapping[str, _Kind]] = {
     "exponential": _Kind(exponential, ("mean",), "{exponential: {mean: 3s}}"),
 }
 _PERCENTILES: Final = "percentiles"
-_MEASURED: Final = "{percentiles: {50: 1s, 95: 3s}}"
+_MEASURED: Final = '{percentiles: {"50": 1s, "95": 3s}}'
 
 
 def _read_distribution(given: JsonMapping) -> Distribution:

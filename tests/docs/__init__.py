@@ -1,0 +1,1 @@
+"""The blocks of the documents, run as their readers would run them."""

@@ -1,0 +1,1 @@
+statewright aws logs create-log-group --log-group-name /aws/lambda/work

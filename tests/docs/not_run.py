@@ -1,0 +1,50 @@
+"""The blocks that no test runs, each with the reason; the rest of the pages is run.
+
+An entry names a page and how the block begins; an empty beginning means every block of the page that is of no kind
+that is run. An entry without a block is a mistake.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from tests.docs.blocks import Block
+
+
+@dataclass(frozen=True, slots=True)
+class NotRun:
+    """Why a block is not run."""
+
+    page: str
+    beginning: str
+    reason: str
+
+    def means(self, block: Block) -> bool:
+        """True if this entry is for the block."""
+        return block.page == self.page and (
+            block.text.lstrip().startswith(self.beginning) if self.beginning else block.kind == "other"
+        )
+
+
+NOT_RUN: Final = (
+    NotRun("README.md", "$ git clone", "tests/e2e/test_demo.py runs the demo"),
+    NotRun("README.md", "On a real server", "a part of what the demo prints: tests/e2e/test_demo.py"),
+    NotRun("README.md", "boto3, AWS CLI", "a drawing"),
+    NotRun("docs/architecture.md", "", "drawings"),
+    NotRun("docs/benchmarks.md", "", "measurements take minutes on a quiet machine"),
+    NotRun("docs/phases.md", "", "drawings made from the code: tests/architecture/test_documents.py"),
+    NotRun("docs/cli.md", "FILE:LINE:COLUMN", "the form of a line"),
+    NotRun("docs/functions.md", "$ statewright setup node-sdk", "fetches packages from an index: tests/unit/cli/local"),
+    NotRun("docs/functions.md", "$ statewright function logs price --since", "of a function that fails: test_cli_logs"),
+    NotRun("docs/server.md", "✓ price  function updated", "what edited files bring: tests/e2e/test_cli_server.py"),
+    NotRun("docs/server.md", "$ statewright machine diff", "after an edited file: tests/e2e/test_cli_server.py"),
+    NotRun("docs/project-files.md", "template.yaml:7", "two lines of a report: tests/unit/projects has their texts"),
+    NotRun("docs/pytest.md", "pip install", "installs from an index"),
+    NotRun("docs/terraform.md", "provider", "needs Terraform and its provider: tests/e2e/test_terraform_calls.py"),
+)
+
+
+def reason_not_to_run(block: Block) -> str | None:
+    """Why the block is not run; None if it is."""
+    return next((entry.reason for entry in NOT_RUN if entry.means(block)), None)
