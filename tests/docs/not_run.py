@@ -27,6 +27,9 @@ class NotRun:
         )
 
 
+_PACKAGING: Final = "tests/e2e/test_packaging.py, tests/architecture/test_packaging.py"
+_REPORTS: Final = "tests/unit/projects has their texts"
+_WHEEL: Final = "tests/e2e/test_wheel.py"
 NOT_RUN: Final = (
     NotRun("README.md", "$ git clone", "tests/e2e/test_demo.py runs the demo"),
     NotRun("README.md", "On a real server", "a part of what the demo prints: tests/e2e/test_demo.py"),
@@ -37,10 +40,19 @@ NOT_RUN: Final = (
     NotRun("docs/cli.md", "FILE:LINE:COLUMN", "the form of a line"),
     NotRun("docs/functions.md", "$ statewright setup node-sdk", "fetches packages from an index: tests/unit/cli/local"),
     NotRun("docs/functions.md", "$ statewright function logs price --since", "of a function that fails: test_cli_logs"),
+    NotRun("docs/install.md", "$ python3 -m venv", f"installs from an index: {_WHEEL}"),
+    NotRun("docs/install.md", "$ pipx", f"installs from an index: {_WHEEL}"),
+    NotRun("docs/install.md", "# python3 -m venv", f"changes the machine: {_PACKAGING}"),
+    NotRun("docs/install.md", "$ docker build", f"needs a container engine: {_PACKAGING}"),
+    NotRun("docs/install.md", "$ cat statewright.toml", f"needs a container engine: {_PACKAGING}"),
+    NotRun("docs/install.md", "$ cat > .env", f"needs a container engine: {_PACKAGING}"),
+    NotRun("docs/install.md", "- uses: OWNER", f"is for GitHub: {_PACKAGING}"),
     NotRun("docs/server.md", "✓ price  function updated", "what edited files bring: tests/e2e/test_cli_server.py"),
     NotRun("docs/server.md", "$ statewright machine diff", "after an edited file: tests/e2e/test_cli_server.py"),
-    NotRun("docs/project-files.md", "template.yaml:7", "two lines of a report: tests/unit/projects has their texts"),
+    NotRun("docs/project-files.md", "template.yaml:7", f"lines of a report: {_REPORTS}"),
+    NotRun("docs/project-files.md", "src/app.py:1", f"lines of a report: {_REPORTS}"),
     NotRun("docs/pytest.md", "pip install", "installs from an index"),
+    NotRun("docs/server.md", "$ statewright serve --port 4567", "needs PostgreSQL: tests/e2e/test_standby.py"),
     NotRun("docs/terraform.md", "provider", "needs Terraform and its provider: tests/e2e/test_terraform_calls.py"),
 )
 
