@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 from statewright.asl.checks.fields import JSONATA, JSONPATH, STATE_SHAPES, Language
 from statewright.asl.findings import Path, has_placeholder
@@ -27,6 +27,10 @@ class Edge:
     index: int = 0
 
 
+GENERATED: Final = "Written by statewright export."
+"""The Comment of states that `statewright export` adds to a definition."""
+
+
 @dataclass(eq=False, slots=True)
 class StateOutline:
     """A state that is at least an object. `type` is `None` unless it is one of the eight."""
@@ -43,6 +47,11 @@ class StateOutline:
     def jsonata(self) -> bool:
         """True if the state's fields are JSONata."""
         return self.language == JSONATA
+
+    @property
+    def generated(self) -> bool:
+        """True if `statewright export` wrote the state: its waits and ends are intended."""
+        return self.node.get("Comment") == GENERATED
 
     @property
     def terminal(self) -> bool:

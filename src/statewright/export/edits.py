@@ -6,12 +6,12 @@ Definitions are JSON values and never changed in place: each edit makes a new ob
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from statewright.asl.checks.fields import JSONATA
-from statewright.asl.outline import Node, StateOutline, top_language
+from statewright.asl.outline import GENERATED, Node, StateOutline, top_language
 from statewright.asl.text.document import Path
 from statewright.errors import ALL, TASK_FAILED, TIMEOUT
 from statewright.payload import Json, JsonObject
@@ -45,6 +45,8 @@ class Edits:
     notes: list[Note] = field(default_factory=list)
     late: set[str] = field(default_factory=set)
     """States that may fail with `LATE`, because they hold one that does."""
+    added: set[str] = field(default_factory=set)
+    """Names of new states."""
     _names: set[str] = field(default_factory=set)
     _text: str = ""
     _count: int = 0
@@ -70,6 +72,7 @@ class Edits:
             found = owner[: LONGEST_NAME - len(ending)] + ending
             if found not in self._names:
                 self._names.add(found)
+                self.added.add(found)
                 return found
             count += 1
 
@@ -107,6 +110,29 @@ def _names_of(scope: Json) -> Iterator[str]:
             if isinstance(states, dict):
                 yield from states
             pending.extend(value.values())
+
+
+def commented(scope: Node, added: Set[str]) -> Node:
+    """A machine whose new states say in a Comment what wrote them; `validate` then knows that they are intended."""
+
+    def inside(value: Json) -> Json:
+        if isinstance(value, list):
+            return [inside(element) for element in value]
+        if not isinstance(value, dict):
+            return value
+        found = {key: inside(member) for key, member in value.items()}
+        states = found.get("States")
+        if "StartAt" in found and isinstance(states, dict):
+            found["States"] = {
+                name: {"Type": node.get("Type"), "Comment": GENERATED, **node}
+                if name in added and isinstance(node, dict)
+                else node
+                for name, node in states.items()
+            }
+        return found
+
+    made: Node = inside(scope)
+    return made
 
 
 def onward(node: Node) -> Node:

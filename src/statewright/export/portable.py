@@ -12,7 +12,7 @@ from typing import Final
 from statewright.asl.outline import Node, ScopeOutline, StateOutline, outline, states_of
 from statewright.asl.text.document import Document
 from statewright.export.deadlines import bounded, is_bounded
-from statewright.export.edits import Edits, Note, knowing_late, redirected
+from statewright.export.edits import Edits, Note, commented, knowing_late, redirected
 from statewright.export.polls import poll
 from statewright.export.semaphores import acquire, guarded, release
 from statewright.export.starts import paced
@@ -63,7 +63,7 @@ def export(
         )
         walk.edits.notes.append(Note("differs", None, (), text))
         walk.edits.notes.append(Note("differs", None, (), "permits are not granted in the order of requests"))
-    return Exported(made, walk.edits.notes, holds)
+    return Exported(commented(made, walk.edits.added) if walk.edits.added else made, walk.edits.notes, holds)
 
 
 class _Walk:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from statewright.asl.outline import Node, StateOutline
-from statewright.export.edits import LATE, Edits, expression, quoted
+from statewright.export.edits import LATE, Edits, commented, expression, quoted
 from statewright.export.stand_in import given, has_deadline, stand_in
 from statewright.payload import JsonObject
 
@@ -260,10 +260,11 @@ def cleanup(table: str) -> Node:
     edits = Edits(empty, table, 1)
     done = edits.name("Permits", "given back")
     begin, back = giving_all_back(edits, "Permits", "$states.context.Execution.Input.detail.executionArn", done)
-    return {
+    made: Node = {
         "Comment": "Gives back the permits of executions that have ended, for Step Functions Execution Status Change "
         "events of the default bus with a status of SUCCEEDED, FAILED, TIMED_OUT or ABORTED.",
         "QueryLanguage": "JSONata",
         "StartAt": begin,
         "States": {**back, done: {"Type": "Succeed"}},
     }
+    return commented(made, edits.added)

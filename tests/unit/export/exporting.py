@@ -30,8 +30,16 @@ def exported(definition: Json, **settings: Any) -> Exported:
     made = export(document, **settings)
     if made.is_whole:
         assert errors(made.definition) == []
+        assert warnings(made.definition) <= warnings(definition)
         assert ":statewright:" not in json.dumps(made.definition)
     return made
+
+
+def warnings(definition: Json) -> set[str]:
+    """The warnings of a definition: the export has none that the definition has not."""
+    with extensions.accepted():
+        found = validate(read_document(json.dumps(definition)))
+    return {one.message for one in found if one.severity == "WARNING"}
 
 
 def errors(definition: Json) -> list[str]:

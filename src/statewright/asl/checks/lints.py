@@ -46,12 +46,15 @@ def add_lints(lints: Findings, machine: Node, scopes: list[ScopeOutline], machin
         if not scope.complete or len(scope.states) > MAX_STATES:
             continue
         for loop in loops_of(scope):
+            if all(state.generated for state in loop.states):
+                continue
             if not _lint_never_ends(lints, loop):
                 _lint_unbounded(lints, loop, bounded or scope.express)
                 if deadline is not None and not scope.express:
                     _lint_long_poll(lints, loop, deadline, weights)
         for state in scope.states.values():
-            _lint_failures(lints, state)
+            if not state.generated:
+                _lint_failures(lints, state)
     for state in states_of(scopes):
         if state.type == "Choice":
             _lint_default(lints, state)

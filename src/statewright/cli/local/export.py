@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 STDIN: Final = "-"
 _TABLE_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{3,255}")
 """Source: service model, `TableName` of DynamoDB."""
+_FORMS: Final = {".json": "json", ".yaml": "yaml", ".yml": "yaml"}
 _TONES: Final[dict[str, Tone]] = {"rewritten": "ok", "differs": "wait", "cannot": "fail"}
 
 
@@ -41,7 +42,11 @@ _TONES: Final[dict[str, Tone]] = {"rewritten": "ok", "differs": "wait", "cannot"
 @click.argument("file", metavar="FILE")
 @click.option("--for-aws", is_flag=True, expose_value=False, help="Write for the cloud service, the only target.")
 @click.option(
-    "-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Output format; default: that of FILE."
+    "-o",
+    "--output",
+    "form",
+    type=click.Choice(["json", "yaml"]),
+    help="Output format; default: that of --out's ending, or of FILE.",
 )
 @click.option("-O", "--out", "target", metavar="FILE", help="Write the definition to a file.")
 @click.option(
@@ -107,7 +112,7 @@ def export(
         document, table=table, max_concurrent=max_concurrent, per_second=per_second, wait_seconds=wait_seconds,
         express=machine_type == "EXPRESS",
     )  # fmt: skip
-    form = form or document.syntax
+    form = form or _form_of(target) or document.syntax
     is_same = made.definition == document.value
     is_verbatim = is_same and form == document.syntax
     shown = document.source.text if is_verbatim else _text(made.definition, form)
@@ -137,6 +142,11 @@ def _sound(text: bytes, name: str, machine_type: Literal["STANDARD", "EXPRESS"])
     if document is None or any(found.severity == "ERROR" for found in findings):
         raise Refused(name, findings)
     return document
+
+
+def _form_of(target: str | None) -> str | None:
+    """The format that the ending of a file names."""
+    return _FORMS.get(Path(target).suffix.lower()) if target is not None else None
 
 
 def _text(definition: object, form: str) -> str:

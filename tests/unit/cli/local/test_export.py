@@ -111,3 +111,21 @@ def test_placeholders_are_pointed_out(statewright: Run, folder: Path):
     (folder / "t.asl.json").write_text('{"StartAt": "A", "States": {"A": ' + state + "}}")
     assert "${Placeholders}" in statewright("export", "t.asl.json", "-o", "yaml").err
     assert "${Placeholders}" not in statewright("export", "t.asl.json").err
+
+
+@pytest.mark.parametrize("target", ["out.asl.json", "out.asl.yaml", "out.yml"])
+def test_the_ending_of_the_output_names_its_format(statewright: Run, folder: Path, target: str):
+    name = written(folder, {"Type": "Pass", "End": True}, "own.asl.yaml")
+    assert statewright("export", name, "--out", target).code == 0
+    is_json = (folder / target).read_text().startswith("{")
+    assert is_json == target.endswith(".json")
+    assert statewright("export", name, "-O", target, "-o", "json").code == 0
+    assert (folder / target).read_text().startswith("{")
+
+
+def test_what_export_wrote_earns_no_warnings(statewright: Run, folder: Path):
+    name = written(folder, LOCK)
+    options = ["--max-concurrent", "2", "--max-starts-per-second", "1", "--cleanup", "cleanup.asl.json"]
+    assert statewright("export", name, "--out", "cloud.asl.json", *options).code == 0
+    result = statewright("validate", "cloud.asl.json", "cleanup.asl.json", "--strict")
+    assert (result.code, result.out) == (0, "2 files: ✓ no errors, 0 warnings\n")
