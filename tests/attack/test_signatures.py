@@ -270,3 +270,38 @@ def test_skew_and_expiry(strict, minutes, is_good, query):
     answer = signed_at(strict, timedelta(minutes=minutes), query=query)
     assert (answer.status == 200) is is_good
     assert is_good or b"Signature" in answer.body
+
+
+# ------------------------------------------------------------------ addresses of version 2
+
+
+def test_an_address_of_version_2_serves_what_it_was_made_for_alone(strict, s3):
+    """boto3 presigns for S3 with version 2 unless it is configured; what that leaves unsigned is refused."""
+    session = boto3.session.Session(aws_access_key_id=KEY, aws_secret_access_key=SECRET, region_name="us-east-1")
+    old = session.client("s3", endpoint_url=strict.url)
+    s3.put_object(Bucket="inbox", Key="old", Body=b"mine")
+    url = old.generate_presigned_url("get_object", {"Bucket": "inbox", "Key": "old"}, 60)
+    assert "AWSAccessKeyId=" in url
+    assert ask(strict, url, "GET").body == b"mine"
+    for changed, code in (
+        (url.replace("/inbox/old", "/secrets/k"), b"SignatureDoesNotMatch"),
+        (url.replace("/inbox/old", "/2015-03-31/functions/"), b"Missing Authentication Token"),
+        (url + "&acl", b"SignatureDoesNotMatch"),
+        (url + "&Action=ListQueues", b"MissingAuthenticationToken"),
+        (url + "&list-type=2", b"is not signed by version 2"),
+        (url.replace("Expires=", "Expires=9"), b"AccessDenied"),
+        (url.replace(KEY, "OTHER"), b"InvalidAccessKeyId"),
+    ):
+        refused = ask(strict, changed, "GET")
+        assert (refused.status >= 400, code in refused.body) == (True, True), refused.body
+    assert ask(strict, url, "DELETE").status == 403
+    assert ask(strict, url, "GET", x_amz_target="AmazonSQS.ListQueues").status >= 400
+    put = old.generate_presigned_url(
+        "put_object", {"Bucket": "inbox", "Key": "old", "Metadata": {"owner": "me"}, "ContentType": "text/x"}, 60
+    )
+    assert ask(strict, put, x_amz_copy_source="/secrets/k", content_type="text/x").status == 403
+    assert ask(strict, put, body=b"new", content_type="text/x").status == 200
+    stored = s3.get_object(Bucket="inbox", Key="old")
+    assert (stored["Body"].read(), stored["Metadata"], stored["ContentType"]) == (b"new", {"owner": "me"}, "text/x")
+    s3.delete_object(Bucket="inbox", Key="old")
+    old.close()

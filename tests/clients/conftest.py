@@ -40,8 +40,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture(scope="session")
 def environment(server: Server, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The environment of a client: the variables of `statewright env`, a home folder without settings, the PATH."""
-    home = tmp_path_factory.mktemp("home")
-    return {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8", **variables(server.url)}
+    return environment_of(server, tmp_path_factory.mktemp("home"))
+
+
+def environment_of(server: Server, home: Path, settings: str | None = None) -> dict[str, str]:
+    """The environment of clients of a server, with the credentials in its settings, if it has any."""
+    return {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8", **variables(server.url, settings)}
 
 
 @pytest.fixture(scope="session")
@@ -56,13 +60,17 @@ def client_folder() -> Path:
 def program(client_folder: Path, environment: Mapping[str, str], tmp_path: Path) -> Program:
     """Runs a program of `programs/`, and returns what its last line says."""
 
-    def run(name: str, *arguments: str, **more: str) -> Any:
-        command = [str(client_folder / "python"), str(PROGRAMS / name), *arguments]
-        done = completed(command, env={**environment, **more}, cwd=tmp_path)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return json.loads(done.stdout.splitlines()[-1])
+    def run(name: str, *arguments: str) -> Any:
+        return outcome(client_folder, environment, tmp_path, name, *arguments)
 
     return run
+
+
+def outcome(client_folder: Path, environment: Mapping[str, str], folder: Path, name: str, *arguments: str) -> Any:
+    """Run a program of `programs/` in a folder, and return what its last line says."""
+    done = completed([client_folder / "python", PROGRAMS / name, *arguments], env=environment, cwd=folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 PATIENCE = str(int(PATIENCE_SECONDS))

@@ -17,7 +17,7 @@ from typing import Final
 import orjson
 
 from statewright import __version__, chance
-from statewright.api import auth, guard, streaming, time_scale
+from statewright.api import auth, auth_v2, guard, streaming, time_scale
 from statewright.api.calls.forwarding import Forwarding
 from statewright.api.errors import internal_error
 from statewright.api.operations import App, Call, find, perform, registered, waits_for_events
@@ -172,6 +172,8 @@ class Api:
         body = None if service is not None and service.streams else await incoming.body()
         signed = auth.Request(incoming.method, incoming.raw_path, incoming.query, incoming.headers, body)
         secrets = self.app.secrets(incoming.headers, incoming.query)
+        if where.service == "s3" and auth_v2.is_presigned(incoming.query, incoming.headers):
+            return auth_v2.verify(signed, secrets, time.time())
         return auth.verify(signed, secrets, time.time())
 
     async def _while_connected(self, running: Awaitable[Json], receive: Receive, watch: Watch | None) -> Json:

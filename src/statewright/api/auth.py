@@ -1,7 +1,8 @@
 """AWS Signature Version 4: who signed a request, and whether it is genuine.
 
 Without configured credentials any caller on loopback is accepted, signed or not, and nothing is verified. With
-credentials, every request must carry a genuine signature, in its header or its query.
+credentials, every request must carry a genuine signature, in its header or its query. `auth_v2.py` has the older
+version in addresses of S3.
 
 Source: "AWS Signature Version 4 for API requests"; error codes and texts of the services' common errors.
 """

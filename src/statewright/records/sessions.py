@@ -90,8 +90,9 @@ class Sessions:
         Raises: ApiError (`ExpiredTokenException`).
         """
         token = headers.get(_HEADER)
-        if token is None and _QUERY in query:
-            token = parse_qs(query).get(_QUERY, [None])[0]
+        if token is None and (_QUERY in query or _HEADER in query):
+            members = parse_qs(query)
+            token = next((members[name][0] for name in (_QUERY, _HEADER) if name in members), None)
         session = self._opened(token) if token else None
         if session is not None and session.expires_ms <= self._clock.now_ms():
             raise ApiError("ExpiredTokenException", "The security token included in the request is expired", status=403)

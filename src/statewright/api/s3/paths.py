@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import parse_qsl, unquote_to_bytes
 
+from statewright.api.auth_v2 import is_presigned, moved_headers
 from statewright.api.protocols.wire import Incoming
 from statewright.api.routing import bucket_in_host
 from statewright.errors import ApiError
@@ -41,5 +42,7 @@ def path_of(incoming: Incoming) -> str:
             if name.lower().startswith("x-amz-") and name.lower() not in _OF_SIGNATURE
         }
         incoming.headers = {**moved, **incoming.headers}
+    elif is_presigned(incoming.query, incoming.headers):
+        incoming.headers = {**moved_headers(incoming.query), **incoming.headers}
     bucket = bucket_in_host(incoming.headers.get("host", ""))
     return incoming.raw_path if bucket is None else f"/{bucket}{incoming.raw_path}"
