@@ -212,12 +212,12 @@ def test_the_definition_of_a_child_execution_is_its_map_s() -> None:
 def test_list_and_delete() -> None:
     async def test(client: Client) -> None:
         await client.create()
-        await client.create(name="other", type="EXPRESS")
+        await client.create(name="another", type="EXPRESS")
         listed = await client.call("ListStateMachines", maxResults=1)
         assert listed["stateMachines"] == [
             {
-                "stateMachineArn": ARN.replace("orders", "other"),
-                "name": "other",
+                "stateMachineArn": ARN.replace("orders", "another"),
+                "name": "another",
                 "type": "EXPRESS",
                 "creationDate": client.now,
             }

@@ -41,7 +41,7 @@ async def describe_activity(app: App, _call: Call, request: Json) -> Json:
 
 @operation("states", "ListActivities")
 async def list_activities(app: App, _call: Call, request: Json) -> Json:
-    """List activities, newest first."""
+    """List activities by name."""
     found, token = await app.engine.machines.activities.list_activities(
         request.get("nextToken"), request.get("maxResults")
     )

@@ -116,7 +116,7 @@ async def describe_state_machine_for_execution(app: App, _call: Call, request: J
 
 @operation("states", "ListStateMachines")
 async def list_state_machines(app: App, _call: Call, request: Json) -> Json:
-    """List the machines, newest first."""
+    """List the machines by name."""
     machines, token = await app.engine.machines.list_machines(request.get("nextToken"), request.get("maxResults"))
     listed = [
         {"stateMachineArn": one.arn, "name": one.name, "type": one.type, "creationDate": one.created_ms}

@@ -61,14 +61,13 @@ class ActivityRecords:
         return activity
 
     async def list_activities(self, token: str | None, max_results: int | None) -> tuple[list[Activity], str | None]:
-        """One page of the activities, newest first. Raises: ApiError (`InvalidToken`)."""
+        """One page of the activities by name. Raises: ApiError (`InvalidToken`)."""
         now_ms = self.catalogue.clock.now_ms()
         found, place = await self.records.page(
             Activity,
             "",
             after=read_token("activities", token, now_ms),
             limit=page_size(max_results),
-            newest_first=True,
         )
         return found, write_token("activities", place, now_ms)
 

@@ -7,6 +7,7 @@ machines are in `machines.py`; versions, aliases, tags and activities have modul
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import Final
 
 import orjson
@@ -22,6 +23,7 @@ from statewright.stores.entries import rows_below
 from statewright.stores.protocol import EntryRow
 from statewright.stores.store import Store
 
+_ROWS: Final = 100
 OPEN: Final = "open"
 GONE: Final = "gone"
 """Parents of the notes on machines that are in DELETING, and on those that are gone but for their revisions."""
@@ -40,8 +42,19 @@ class MachineCatalogue:
         """Ids of the machines in DELETING: their executions end at the next transition."""
 
     async def recover(self) -> None:
-        """Learn, after a start, which machines are in DELETING."""
+        """Learn, after a start, which machines are in DELETING; bring old rows into today's order."""
+        for kind in (records.MACHINE.name, records.ACTIVITY.name):
+            await self._order_by_name(kind)
         self.deleting.update([note.sort async for note in rows_below(self.store.catalogue, records.DELETING, OPEN)])
+
+    async def _order_by_name(self, kind: str) -> None:
+        """Give the rows that an earlier version of Statewright ordered by creation their place by name."""
+        while True:
+            last = await self.store.catalogue.list_entries(kind, "", after=None, limit=_ROWS, newest_first=True)
+            old = [replace(row, sort=0, version=row.version + 1) for row in last if row.sort]
+            if not old:
+                return
+            await self.store.catalogue.write(old, [])
 
     async def load(self, arn: str) -> Machine | None:
         """The machine of an unqualified ARN. One in DELETING whose last execution has ended goes away here."""

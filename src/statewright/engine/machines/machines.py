@@ -260,6 +260,8 @@ class Machines:
             machine, published = self.versions.published(machine, change.version_description, now_ms)
             written += published
             version_arn = f"{arn}:{machine.published}"
+            if not published:
+                written += await self.versions.described(machine, version_arn, change.version_description)
         if written:
             await self.records.write(machine, *written)
         return Changed(machine, now_ms, version_arn)
@@ -315,12 +317,10 @@ class Machines:
         return RevisionView(revision, definition, program.variable_references)
 
     async def list_machines(self, token: str | None, max_results: int | None) -> tuple[list[Machine], str | None]:
-        """One page of the machines, newest first, and the token of the next. Raises: ApiError (`InvalidToken`)."""
+        """One page of the machines by name, and the token of the next. Raises: ApiError (`InvalidToken`)."""
         now_ms = self.clock.now_ms()
         place = read_token("machines", token, now_ms)
-        found, place = await self.records.page(
-            Machine, "", after=place, limit=page_size(max_results), newest_first=True
-        )
+        found, place = await self.records.page(Machine, "", after=place, limit=page_size(max_results))
         shown = [machine for machine in found if not machine.deleting or await self.catalogue.load(machine.arn)]
         return shown, write_token("machines", place, now_ms)
 

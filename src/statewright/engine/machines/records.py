@@ -114,7 +114,7 @@ class Alias:
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """A name that workers poll. `number` orders activities by creation."""
+    """A name that workers poll. `number` counts activities by creation."""
 
     arn: str
     name: str
@@ -143,7 +143,8 @@ def _parent_of_tags(tags: TagSet) -> str:
     return LIMITED if any(key in LIMIT_TAGS for key in tags.tags) else ""
 
 
-MACHINE: Final = EntryKind("machine", Machine, lambda machine: machine.arn, sort=lambda machine: machine.id)
+MACHINE: Final = EntryKind("machine", Machine, lambda machine: machine.arn)
+"""Ordered by ARN, that is by name in the order of bytes, as the service lists machines (observed)."""
 REVISION: Final = EntryKind(
     "revision",
     Revision,
@@ -165,7 +166,8 @@ ALIAS: Final = EntryKind(
     parent=lambda alias: str(alias.machine),
     sort=lambda alias: alias.created_ms,
 )
-ACTIVITY: Final = EntryKind("activity", Activity, lambda activity: activity.arn, sort=lambda activity: activity.number)
+ACTIVITY: Final = EntryKind("activity", Activity, lambda activity: activity.arn)
+"""Ordered as machines."""
 TAGS: Final = EntryKind("tags", TagSet, lambda tags: tags.arn, parent=_parent_of_tags)
 _KINDS: Final[dict[type, EntryKind[Any]]] = {
     kind.of: kind for kind in (MACHINE, REVISION, VERSION, ALIAS, ACTIVITY, TAGS)
@@ -215,7 +217,13 @@ class Records:
         return found
 
     async def page(
-        self, body_type: type[Body], parent: str, *, after: tuple[int, str] | None, limit: int, newest_first: bool
+        self,
+        body_type: type[Body],
+        parent: str,
+        *,
+        after: tuple[int, str] | None,
+        limit: int,
+        newest_first: bool = False,
     ) -> tuple[list[Body], tuple[int, str] | None]:
         """Up to `limit` entries below a parent, and the place where the next page starts, if there is one."""
         return await self._of(body_type).page(parent, after, limit, newest_first=newest_first)

@@ -59,6 +59,11 @@ class Versions:
         machine, version = next_version(machine, description, now_ms)
         return machine, [version]
 
+    async def described(self, machine: Machine, arn: str, description: str | None) -> list[Version]:
+        """The version to write when an update publishes again what is published, with another description."""
+        version = await self.get(machine, arn)
+        return [] if description in (None, version.description) else [replace(version, description=description)]
+
     async def list_versions(
         self, arn: str, token: str | None, max_results: int | None
     ) -> tuple[list[Version], str | None]:

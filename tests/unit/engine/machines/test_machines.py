@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -223,6 +224,13 @@ def test_an_update_that_changes_nothing_leaves_the_first_revision() -> None:
         assert (changed.revision_id, changed.version_arn) == (None, f"{ARN}:1")
         again = await machines.update(ARN, MachineChange(encryption={"type": "AWS_OWNED_KEY"}, publish=True))
         assert (again.revision_id, again.version_arn) == (None, f"{ARN}:1")
+        said = MachineChange(definition=definition(), publish=True, version_description="said")
+        again = await machines.update(ARN, said)
+        assert (again.revision_id, again.version_arn) == (None, f"{ARN}:1")
+        assert (await machines.update(ARN, replace(said, version_description=None))).version_arn == f"{ARN}:1"
+        version = (await machines.describe(f"{ARN}:1")).version
+        assert version is not None
+        assert version.description == "said"
 
     on_catalogue(test)
 
@@ -399,18 +407,38 @@ def test_variables_are_listed_by_the_states_that_read_them() -> None:
 # ------------------------------------------------------------------ list
 
 
-def test_machines_are_listed_newest_first_in_pages() -> None:
+def test_machines_are_listed_by_name_in_pages() -> None:
     async def test(machines: Machines, clock: VirtualClock) -> None:
-        for number in range(5):
-            await machines.create(new_machine(name=f"m{number}"))
+        for name in ("m_2_x", "m_10_x", "m_0_x", "m_1_x", "m_11_x"):
+            await machines.create(new_machine(name=name))
         names, token = [], None
         for size in (2, 2, 1):
             page, token = await machines.list_machines(token, 2)
             assert len(page) == size
             names += [machine.name for machine in page]
-        assert (names, token) == (["m4", "m3", "m2", "m1", "m0"], None)
+        assert (names, token) == (["m_0_x", "m_10_x", "m_11_x", "m_1_x", "m_2_x"], None)
         everything, token = await machines.list_machines(None, 0)
         assert (len(everything), token) == (5, None)
+
+    on_catalogue(test)
+
+
+def test_machines_and_activities_of_an_earlier_version_are_brought_into_order() -> None:
+    async def test(machines: Machines, clock: VirtualClock) -> None:
+        store = machines.catalogue.store.catalogue
+        for name in ("b", "a", "c"):
+            await machines.create(new_machine(name=name))
+            await machines.activities.create(name)
+        for kind in ("machine", "activity"):
+            rows = await store.list_entries(kind, "", after=None, limit=9, newest_first=False)
+            old = [replace(row, sort=number, version=row.version + 1) for number, row in enumerate(rows[::-1], 1)]
+            assert await store.write(old)
+        await machines.catalogue.recover()
+        assert [one.name for one in (await machines.list_machines(None, 9))[0]] == ["a", "b", "c"]
+        assert [one.name for one in (await machines.activities.list_activities(None, 9))[0]] == ["a", "b", "c"]
+        assert (
+            await machines.update(ARN.rpartition(":")[0] + ":a", MachineChange(role_arn=OTHER_ROLE))
+        ).revision_id is not None
 
     on_catalogue(test)
 

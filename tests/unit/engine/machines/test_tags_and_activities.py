@@ -123,13 +123,13 @@ def test_an_activity_from_creation_to_deletion() -> None:
     on_catalogue(test)
 
 
-def test_activities_are_listed_newest_first() -> None:
+def test_activities_are_listed_by_name() -> None:
     async def test(machines: Machines, clock: VirtualClock) -> None:
-        for name in ("a", "b", "c"):
+        for name in ("b", "c", "a"):
             await machines.activities.create(name)
         first, token = await machines.activities.list_activities(None, 2)
         rest, end = await machines.activities.list_activities(token, 2)
-        assert ([one.name for one in first], [one.name for one in rest], end) == (["c", "b"], ["a"], None)
+        assert ([one.name for one in first], [one.name for one in rest], end) == (["a", "b"], ["c"], None)
 
     on_catalogue(test)
 
