@@ -192,6 +192,21 @@ def test_retention_and_tags(logs: Any, group: str) -> None:
     assert logs.list_tags_log_group(logGroupName=group)["tags"] == {"c": "d"}
 
 
+def test_a_group_is_named_by_any_form_of_its_arn(logs: Any, group: str) -> None:
+    (shown,) = logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"]
+    logs.create_log_stream(logGroupName=group, logStreamName="s")
+    logs.put_log_events(
+        logGroupName=group, logStreamName="s", logEvents=[{"timestamp": int(time.time() * 1000), "message": "m"}]
+    )
+    for name in (shown["arn"], shown["logGroupArn"], group):
+        assert [one["logStreamName"] for one in logs.describe_log_streams(logGroupIdentifier=name)["logStreams"]] == [
+            "s"
+        ]
+        assert [one["message"] for one in logs.filter_log_events(logGroupIdentifier=name)["events"]] == ["m"]
+        assert len(logs.get_log_events(logGroupIdentifier=name, logStreamName="s")["events"]) == 1
+        assert logs.describe_log_groups(logGroupIdentifiers=[name])["logGroups"][0]["logGroupName"] == group
+
+
 @pytest.mark.parametrize(
     ("operation", "members", "code", "text"),
     [
@@ -223,7 +238,7 @@ def test_refusals_in_a_group(logs: Any, group: str) -> None:
     in_group = {"logGroupName": group, "logStreamName": "s"}
     assert refused(logs.put_log_events, **in_group, logEvents=[one])[2] == "The specified log stream does not exist."
     assert refused(logs.get_log_events, **in_group)[0] == "ResourceNotFoundException"
-    assert refused(logs.delete_log_stream, **in_group)[0] == "ResourceNotFoundException"
+    assert refused(logs.delete_log_stream, **in_group)[2] == "The specified log stream does not exist."
     logs.create_log_stream(**in_group)
     assert refused(logs.create_log_stream, **in_group)[0] == "ResourceAlreadyExistsException"
     early = {"timestamp": now - 1, "message": "m"}

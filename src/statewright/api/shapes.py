@@ -35,6 +35,9 @@ _LISTED: Final[dict[str, tuple[str, ...]]] = {
 }
 """The values of an enum as the service lists and accepts them, if they differ from the model's. Source: observed."""
 
+_PATTERNS: Final = {"LogGroupIdentifier": r"[\w#+=/:,.@-]*(:\*)?"}
+"""Patterns of texts that the service takes beyond its model, here ARNs of log groups as it lists them (observed)."""
+
 _INTEGERS: Final = {"integer": ("an Integer", 2**31), "long": ("a Long", 2**63), "short": ("a Short", 2**15)}
 _NULL: Final = "Member must not be null"
 MOST_PROBLEMS: Final = 1_000
@@ -278,7 +281,7 @@ class _Compiler:
             rules.append(
                 (lambda value: length(value) < least, f"Member must have length greater than or equal to {least}")
             )
-        pattern = _pattern(shape["pattern"]) if "pattern" in shape else None
+        pattern = _pattern(_PATTERNS.get(name) or shape["pattern"]) if "pattern" in shape else None
         if pattern is not None:
             matches = pattern.fullmatch
             rules.append(

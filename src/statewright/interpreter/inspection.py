@@ -24,7 +24,7 @@ _JSONPATH: Final[dict[str, frozenset[str]]] = {
     "Choice": frozenset({"input", "afterInputPath"}),
     "Wait": frozenset({"input", "afterInputPath"}),
     "Succeed": frozenset({"input", "afterInputPath"}),
-    "Fail": frozenset({"input"}),
+    "Fail": frozenset({"input", "afterInputPath"}),
     "Parallel": frozenset({"input", *_AFTER}),
     "Map": frozenset({*_MAP, "afterInputPath", "afterItemsPath", *_AFTER}),
 }

@@ -168,12 +168,12 @@ class LogGroups:
 
     async def _empty_history(self, group: str, name: str) -> None:
         """Empty the file of executions' logs behind a stream; it may still be written to. Raises: ApiError."""
-        lane = next((one for one in await self.lanes(group) if one.stream == name), None)
+        lanes = await self.lanes(group)
+        lane = next((one for one in lanes if one.stream == name), None)
         if lane is None:
-            raise ApiError(
-                "ResourceNotFoundException",
-                "The specified log stream does not exist; streams of functions are deleted with their group.",
-            )
+            shared = any(not one.stream for one in lanes)
+            why = "; streams of functions are deleted with their group." if shared else "."
+            raise ApiError("ResourceNotFoundException", f"The specified log stream does not exist{why}")
         await self.work(_clear, lane.paths)
 
     def _erase_stream(self, group: str, key: str) -> None:

@@ -53,7 +53,7 @@ def state(kind: str, **fields: Any) -> StateDef:
         ("Choice", {"input", "afterInputPath"}),
         ("Wait", {"input", "afterInputPath"}),
         ("Succeed", {"input", "afterInputPath"}),
-        ("Fail", {"input"}),
+        ("Fail", {"input", "afterInputPath"}),
         ("Parallel", {"input", *RESULTS}),
         ("Map", {*MAP, "afterInputPath", "afterItemsPath", *RESULTS}),
     ],

@@ -193,7 +193,7 @@ def test_pass_with_a_result_shows_the_result() -> None:
 def test_fail(fields: dict[str, Any], error: str | None, cause: str | None) -> None:
     ended = trial({"Type": "Fail", **fields}, {"e": "Bad"})
     assert failed(ended) == ("FAILED", error, cause)
-    assert ended.inspection == {"input": {"e": "Bad"}}
+    assert ended.inspection == {"input": {"e": "Bad"}, "afterInputPath": {"e": "Bad"}}
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,8 @@ def begin_fail(turn: Turn, frame: Frame, definition: StateDef) -> bool:
     scope = scope_of(turn, frame, definition)
     if turn.inspection is not None:
         turn.inspection.note("input", frame.input.value)
+        # A Fail has no InputPath; the service shows its result all the same (observed).
+        turn.inspection.note("afterInputPath", frame.input.value)
     error = body.error(scope) if body.error is not None else None
     cause = body.cause(scope) if body.cause is not None else None
     failure = Failure(
