@@ -130,9 +130,6 @@ def _write(documents: list[dict[str, Any]], html_file: str | None, form: str, *,
     from statewright.simulation.report_html import comparison_page, result_page
 
     table = grid.table_of(documents) if compared else None
-    if html_file is not None:
-        page = comparison_page(documents[0]["name"], table) if table is not None else result_page(documents[0])
-        write_output(html_file, page)
     if form == "json":
         stdout().json({"runs": documents} if table is not None else documents[0])
     elif table is not None:
@@ -140,6 +137,8 @@ def _write(documents: list[dict[str, Any]], html_file: str | None, form: str, *,
     else:
         print_result(stdout(), documents[0])
     if html_file is not None:
+        page = comparison_page(documents[0]["name"], table) if table is not None else result_page(documents[0])
+        write_output(html_file, page)
         stderr().line((f"wrote {html_file}", "idle"))
 
 

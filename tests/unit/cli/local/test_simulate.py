@@ -37,6 +37,13 @@ def test_a_summary_and_a_page(statewright: Run, scenario: str, tmp_path: Path):
     assert page.read_text().startswith("<!doctype html>")
 
 
+def test_the_summary_is_printed_when_the_page_cannot_be_written(statewright: Run, scenario: str):
+    result = statewright("simulate", scenario, "--html", "/dev/full")
+    assert result.code == 1
+    assert "Lambda" in result.out
+    assert "Error: /dev/full cannot be written: No space left on device" in result.err
+
+
 def test_json_is_the_same_for_the_same_seed(statewright: Run, scenario: str):
     first, again = (statewright("simulate", scenario, "-o", "json", "-q", "--seed", "3") for _ in range(2))
     assert first.out == again.out
@@ -108,7 +115,6 @@ def test_comparisons(statewright: Run, scenario: str, tmp_path: Path, options: l
         (["--set", "mappings.0.batchSize=11"], 1, "load.yaml:4:12 ERROR SIMULATION_REFUSED"),
         (["--set", "until=3s"], 5, ""),
         (["--html", "/nowhere/page.html"], 3, "There is no folder for"),
-        (["--html", "/dev/full"], 1, "/dev/full cannot be written: No space left on device"),
     ],
 )
 def test_what_cannot_be_run(statewright: Run, scenario: str, options: list[str], code: int, said: str):
