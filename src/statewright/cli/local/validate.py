@@ -44,7 +44,9 @@ type_option: Final = click.option(
 @type_option
 @click.option("--strict", is_flag=True, help="Fail on warnings, too.")
 @click.option("--no-lints", is_flag=True, help="Leave out Statewright's own warnings.")
-@click.option("-o", "--output", "form", type=click.Choice(["table", "json"]), default="table", help="Output format.")
+@click.option(
+    "-o", "--output", "form", type=click.Choice(["table", "json", "sarif"]), default="table", help="Output format."
+)
 @extensions_option
 def validate(
     paths: tuple[str, ...],
@@ -63,6 +65,7 @@ def validate(
       statewright validate order.asl.json
       statewright validate . --strict
       statewright validate machines/ -o json
+      statewright validate . -o sarif > statewright.sarif
 
     Exit code: 0 when nothing is wrong, 1 when there is an error, 3 when a path does not exist.
     """
@@ -80,6 +83,10 @@ def validate(
         found.append((name, check_text(text, name, machine_type=machine_type, lints=not no_lints)[1]))
     if form == "json":
         stdout().json([finding_json(name, finding) for name, findings in found for finding in findings])
+    elif form == "sarif":
+        from statewright.cli.local.sarif import sarif_log
+
+        stdout().json(sarif_log(found, missing))
     else:
         _print_text(stdout(), found)
     for what in missing:
