@@ -126,7 +126,7 @@ def assemble(
     clock.pauses.scale = config.time_scale
     metrics = Recorder(clock, data / "metrics" if data is not None else None)
     calls = InnerCalls()
-    integrations = Registry(config, clock, calls.of_tasks(), data)
+    integrations = Registry(config, clock, calls.of_tasks(), data, store.catalogue)
     catalogue = MachineCatalogue(store, clock, config, hooks.refine)
     settings = EngineSettings(limits=config.limits, data=data, on_history=hooks.on_history, on_offer=hooks.on_offer)
     engine = Engine(
@@ -142,7 +142,7 @@ def assemble(
     engine.subscribe(integrations.status_changed)
     engine.subscribe_express(integrations.express_ended)
     integrations.connect(engine)
-    target_calls = TargetCalls(calls, integrations.posts)
+    target_calls = TargetCalls(calls, integrations.posts, integrations.send_to_destination)
     deliveries = Deliveries(store.catalogue, clock, target_calls, recorder=metrics)
     posts = Deliveries(store.catalogue, clock, target_calls, POST)
     ground = Ground(store, clock, config, data, endpoint, metrics, engine, integrations, deliveries, posts)

@@ -205,7 +205,7 @@ def check_rule(rule: Rule) -> None:
 
 
 _REFUSED: Final = (
-    "KinesisParameters", "RunCommandParameters", "HttpParameters", "RedshiftDataParameters",
+    "KinesisParameters", "RunCommandParameters", "RedshiftDataParameters",
     "SageMakerPipelineParameters", "AppSyncParameters",
 )  # fmt: skip
 

@@ -20,6 +20,7 @@ from statewright.config import Config
 from statewright.engine.executions.views import ExecutionView, StatusChange
 from statewright.errors import ApiError, Conflict
 from statewright.events.bus_records import BUS, DEFAULT_BUS, MOST_BUSES, Bus, invalid, no_bus, too_many
+from statewright.events.connections import Connections
 from statewright.events.deliveries import Deliveries
 from statewright.events.delivery_records import Delivery, call_id_of
 from statewright.events.rules import Event, Match, Rules
@@ -67,6 +68,7 @@ class Buses:
         self._buses: dict[str, Bus] = {}
         self._background = Background("delivering an event about an execution")
         self.rules = Rules(store.catalogue, clock, config, deliveries, recorder)
+        self.connections = Connections(store.catalogue, clock, config)
 
     async def load(self) -> None:
         """Load the buses and rules from the store; harmless when repeated."""

@@ -23,6 +23,8 @@ from statewright.payload import Json, JsonMapping, JsonObject, dump_json
 UNIVERSAL: Final = re.compile(r"arn:aws[a-z-]*:scheduler:::aws-sdk:([A-Za-z0-9-]+):([A-Za-z0-9]+)", re.ASCII)
 _ARN: Final = re.compile(r"arn:aws[a-z-]*:([a-z0-9-]+):([a-z0-9-]*):([0-9]*):(.+)", re.ASCII | re.DOTALL)
 
+DESTINATION: Final = "api-destination"
+"""The service of calls that send a request to an API destination."""
 LOG_STREAM: Final = "events"
 """The stream of a log group that gets the lines of rules. Ours."""
 
@@ -94,6 +96,9 @@ def call_of(target: JsonMapping, payload: str, call_id: str) -> TargetCall:
         given = target.get("EventBridgeParameters") or {}
         entry = {"EventBusName": arn, "DetailType": given.get("DetailType"), "Source": given.get("Source")}
         return TargetCall("eventbridge", "putEvents", {"Entries": [{**entry, "Detail": payload}]})
+    if service == "events" and resource.startswith("api-destination/"):
+        given = target.get("HttpParameters") or {}
+        return TargetCall(DESTINATION, "send", {"Arn": arn, "Body": payload, "Http": given})
     if service == "ecs" and resource.startswith("cluster/"):
         return _container(arn, target.get("EcsParameters") or {}, payload)
     if service == "batch" and resource.startswith("job-queue/") and target.get("BatchParameters"):

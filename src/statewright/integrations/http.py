@@ -12,15 +12,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from statewright.config import Config, Connection
 from statewright.engine.dispatch import Failed, ScheduledCall, Succeeded, TaskResult
-from statewright.errors import RUNTIME, ExecutionFailure
+from statewright.errors import RUNTIME, ApiError, ExecutionFailure
+from statewright.events.connections import name_in
 from statewright.integrations.blocking import BlockingCalls
 from statewright.integrations.http_requests import (
     Client,
     NoAnswer,
+    Parameters,
     Request,
     Response,
     build_request,
@@ -41,7 +43,8 @@ from statewright.integrations.patterns import (
     refused_how,
     too_large,
 )
-from statewright.payload import JsonObject, json_or_text
+from statewright.integrations.stored_connections import StoredConnections
+from statewright.payload import JsonMapping, JsonObject, json_or_text
 
 OPEN_BODY_BYTES: Final = 64 * 1024 * 1024
 """The most that is read of a response when the payload limit is lifted. Statewright's own limit."""
@@ -50,6 +53,9 @@ TOKEN_BYTES: Final = 1024 * 1024
 """The most that is read of an authorisation endpoint's answer. Statewright's own limit."""
 
 SOCKET: Final = "States.Http.Socket"
+_BODILESS: Final = ("GET", "HEAD")
+_RETRIED: Final = frozenset({401, 407, 409})
+"""Statuses of API destinations that are retried although they are refusals. Source: EventBridge user guide."""
 _BINARY: Final = ("image/", "video/", "audio/", "application/octet-stream", "binary/")
 
 
@@ -65,8 +71,15 @@ class Exchange:
 class HttpTasks:
     """Executes HTTP Tasks, with the connections of the configuration, and calls of `apigateway:invoke`."""
 
-    def __init__(self, config: Config, blocking: BlockingCalls, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        config: Config,
+        blocking: BlockingCalls,
+        now_ms: Callable[[], int],
+        connections: StoredConnections | None = None,
+    ) -> None:
         self._config = config
+        self._connections = connections or StoredConnections(config)
         self._blocking = blocking
         self._body_bytes = config.limits.payload_bytes or OPEN_BODY_BYTES
         self._tokens = Tokens(lambda request: self._client.send(request, TOKEN_BYTES), now_ms)
@@ -86,7 +99,7 @@ class HttpTasks:
         """Make the call; returns also the exchange, if there was an answer."""
         try:
             parameters = read_parameters(task.parameters)
-            connection = self._connection(parameters.connection)
+            connection = await self._connection(parameters.connection)
             if isinstance(connection, Failed):
                 return connection, None
             request = _repeatable(task, build_request(parameters, connection, task.region))
@@ -137,15 +150,42 @@ class HttpTasks:
             return Failed(f"ApiGateway.{response.status}", response.body.decode(errors="replace"), refused_how(task))
         return answered(task, result.output) if isinstance(result, Succeeded) else result
 
-    def _connection(self, arn: str | None) -> Connection | Failed | None:
+    async def deliver(self, arn: str, payload: str, given: JsonMapping) -> None:
+        """Send an event to an API destination; `given` has the members of a target's `HttpParameters`.
+
+        Raises: ApiError, with a status that says whether a retry may help; Unavailable.
+        """
+        destination = await self._connections.destination(arn)
+        connection = await self._connections.connection(destination.connection_arn)
+        if connection is None:
+            raise ApiError("ResourceNotFoundException", f"{destination.connection_arn} does not exist.", status=404)
+        url = destination.endpoint
+        for value in given.get("PathParameterValues") or ():
+            url = url.replace("*", quote(str(value), safe=""), 1)
+        headers = {"User-Agent": "Amazon/EventBridge/ApiDestinations", **(given.get("HeaderParameters") or {})}
+        query = tuple((given.get("QueryStringParameters") or {}).items())
+        body = json_or_text(payload) if destination.method not in _BODILESS else None
+        parameters = Parameters(destination.method, url, destination.connection_arn, headers, query, body)
+        try:
+            request = build_request(parameters, connection, self._config.region)
+            response = await self._blocking.run(self._sent, request, connection)
+        except (NoToken, NoAnswer, ValueError) as problem:
+            raise ApiError("SDK_CLIENT_ERROR", str(problem), status=503) from None
+        except ExecutionFailure as failure:
+            raise ApiError("ValidationException", failure.cause or "", status=400) from None
+        if not 200 <= response.status <= 299:
+            text = f"{url} answered {response.status} {response.reason}"
+            raise ApiError("EndpointRefused", text, status=503 if response.status in _RETRIED else response.status)
+
+    async def _connection(self, arn: str | None) -> Connection | Failed | None:
         """A connection by its ARN (`...:connection/<name>/<id>`) or name."""
         if arn is None:
             return None
-        name = arn.rpartition(":connection/")[2].partition("/")[0]
-        connection = self._config.connections.get(name)
+        connection = await self._connections.connection(arn)
         if connection is None:
+            name = name_in(arn)
             cause = (
-                f"There is no connection {name}. Connections come from statewright.toml: "
+                f"There is no connection {name}. Create it with events:CreateConnection, or in statewright.toml: "
                 f'[connections.{name}] auth = "basic", user = "...", password = "..."'
             )
             return Failed("Events.ConnectionResource.ResourceNotFound", cause)

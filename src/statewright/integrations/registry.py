@@ -30,7 +30,9 @@ from statewright.integrations.own_tasks import OwnTasks, tried
 from statewright.integrations.patterns import NOT_CONFIGURED, Settles, no_endpoint_text, not_here_yet
 from statewright.integrations.posts import Posts
 from statewright.integrations.states_execution import EngineOfStates, Invoke, StatesExecution
-from statewright.payload import JsonObject
+from statewright.integrations.stored_connections import StoredConnections
+from statewright.payload import JsonMapping, JsonObject
+from statewright.stores.protocol import CatalogueStore
 
 log = logging.getLogger("statewright.integrations")
 
@@ -61,8 +63,16 @@ class OwnCalls:
 class Registry:
     """Executes tasks. Made before the engine, which needs it; `connect` gives it the engine."""
 
-    def __init__(self, config: Config, clock: Clock, calls: OwnCalls, data_folder: Path | None = None) -> None:
+    def __init__(
+        self,
+        config: Config,
+        clock: Clock,
+        calls: OwnCalls,
+        data_folder: Path | None = None,
+        catalogue: CatalogueStore | None = None,
+    ) -> None:
         self._config = config
+        self._connections = StoredConnections(config, catalogue)
         self.volatile = VolatileServices(config, data_folder)
         """Services that are neither Statewright's own nor at an endpoint."""
         self.blocking = self._blocking = BlockingCalls(clock)
@@ -132,6 +142,10 @@ class Registry:
             return Failed(_FAULT, f"http:invoke failed because of a bug in Statewright: {problem!r}"), {}
         return answer, traced(exchange, reveal_secrets=reveal_secrets) if exchange is not None else {}
 
+    async def send_to_destination(self, arn: str, payload: str, given: JsonMapping) -> None:
+        """Send an event to an API destination. Raises: as `HttpTasks.deliver`."""
+        await self._http_tasks().deliver(arn, payload, given)
+
     def status_changed(self, change: StatusChange) -> None:
         """Look at an execution that has ended, for the task that waits for it."""
         if change.stopped_ms is not None:
@@ -193,7 +207,7 @@ class Registry:
 
     def _http_tasks(self) -> HttpTasks:
         if self._http is None:
-            self._http = HttpTasks(self._config, self._blocking, self._clock.now_ms)
+            self._http = HttpTasks(self._config, self._blocking, self._clock.now_ms, self._connections)
         return self._http
 
     def _aws_services(self) -> AwsServices:

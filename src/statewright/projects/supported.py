@@ -50,7 +50,7 @@ _LOST: Final = {
     "AWS::Logs": "only log groups are created; filters, streams and destinations are not",
     "AWS::Pipes": "pipes are not supported: nothing leaves the source",
     "AWS::SES": "no mail is sent",
-    "AWS::Events": "only buses and rules are created; archives, connections and API destinations are not",
+    "AWS::Events": "only buses, rules, connections and API destinations are created",
     "AWS::CodeDeploy": "aliases move to new code immediately",
     "AWS::IAM": "users and groups are not created; every caller may do everything",
     "AWS::XRay": "tracing is not supported",

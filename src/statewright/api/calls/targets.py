@@ -17,6 +17,7 @@ from statewright.api.operations import find
 from statewright.api.services import SERVICES
 from statewright.api.sqs.errors import legacy
 from statewright.errors import ApiError
+from statewright.events.targets import DESTINATION
 from statewright.payload import Json, JsonMapping, JsonObject
 
 SERVICES_BY_SDK_NAME: Final = {name: one for one in SERVICES for name in one.sdk_names}
@@ -26,11 +27,16 @@ Post = Callable[[str, Mapping[str, str], str], Awaitable[None]]
 """Posts to a URL with headers and a text. Raises: ApiError with a status."""
 
 
-class TargetCalls:
-    """Runs operations and posts to URLs for targets. Implements `events.targets.CallService`."""
+Send = Callable[[str, str, JsonMapping], Awaitable[None]]
+"""Sends a text to an API destination, given its ARN and a target's `HttpParameters`. Raises: ApiError with a status."""
 
-    def __init__(self, calls: InnerCalls, post: Post | None = None) -> None:
+
+class TargetCalls:
+    """Runs operations and sends HTTP requests for targets. Implements `events.targets.CallService`."""
+
+    def __init__(self, calls: InnerCalls, post: Post | None = None, send: Send | None = None) -> None:
         self._post = post
+        self._send = send
         self._invokers = {one.name: calls.service(one) for one in SERVICES_BY_SDK_NAME.values()}
 
     def knows(self, service: str, action: str) -> bool:
@@ -42,6 +48,9 @@ class TargetCalls:
         """Run an operation or post. Raises: ApiError with the HTTP status that a caller outside would see."""
         if service == "http" and self._post is not None:
             await self._post(request["Url"], request["Headers"], request["Body"])
+            return {}
+        if service == DESTINATION and self._send is not None:
+            await self._send(request["Arn"], request["Body"], request["Http"])
             return {}
         known = _known(service, action)
         if known is None:

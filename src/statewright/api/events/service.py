@@ -18,6 +18,7 @@ SERVICE: Final = Service(
     operations=(
         "buses",
         "rules",
+        "connections",
     ),
     protocols=(JSON,),
     json_version="1.1",

@@ -1,18 +1,21 @@
-"""Schedules and their groups; event buses and their rules.
+"""Schedules and their groups; event buses, their rules, connections and API destinations.
 
 Owns that a rule's targets are what the project says: those that it names no more are taken away.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from typing import Final
 
 from statewright.payload import Json, JsonMapping
-from statewright.projects.deploy.kinds import CannotApply, Kind, Known, Site, Wanted, holds, text_of, typed
+from statewright.projects.deploy.kinds import TO_COME, CannotApply, Kind, Known, Site, Wanted, holds, text_of, typed
 
 SCHEDULER: Final = "scheduler"
 EVENTS: Final = "events"
+_DIGEST: Final = "ParametersDigest"
 _COUNTS: Final = (
     "MaximumEventAgeInSeconds", "MaximumRetryAttempts", "MaximumWindowInMinutes", "MaximumAgeInSeconds", "TaskCount",
 )  # fmt: skip
@@ -137,6 +140,50 @@ def _delete_rule(site: Site, known: Known) -> None:
     site.change(EVENTS, "DeleteRule", Name=name, EventBusName=bus_name or "default")
 
 
+def connection(site: Site, wanted: Wanted) -> Mapping[str, Json]:
+    """Create a connection, or write it anew where its parameters differ from those of the last deployment.
+
+    The API does not show its secrets, so that a digest of the parameters is kept with the record.
+    """
+    request = wanted.given("AuthorizationType", "AuthParameters", "Description")
+    digest = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
+    shown = site.found(EVENTS, "DescribeConnection", Name=wanted.name)
+    if shown is None:
+        made = site.create(EVENTS, "CreateConnection", Name=wanted.name, **request)
+        arn = made.get("ConnectionArn", TO_COME)
+    else:
+        arn = shown["ConnectionArn"]
+        before = wanted.before.attributes.get(_DIGEST) if wanted.before is not None else None
+        if before != digest:
+            site.change(EVENTS, "UpdateConnection", Name=wanted.name, **request)
+    secret = f"arn:aws:secretsmanager:{site.region}:{site.account}:secret:events!connection/{wanted.name}"
+    return {"Arn": arn, "ArnForPolicy": arn.rpartition("/")[0] or arn, "SecretArn": secret, _DIGEST: digest}
+
+
+def destination(site: Site, wanted: Wanted) -> Mapping[str, Json]:
+    """Create an API destination, or change what differs."""
+    request = wanted.given(
+        "ConnectionArn", "HttpMethod", "InvocationEndpoint", "InvocationRateLimitPerSecond", "Description"
+    )
+    shown = site.found(EVENTS, "DescribeApiDestination", Name=wanted.name)
+    if shown is None:
+        made = site.create(EVENTS, "CreateApiDestination", Name=wanted.name, **request)
+        arn = made.get("ApiDestinationArn", TO_COME)
+    else:
+        arn = shown["ApiDestinationArn"]
+        if not holds(shown, request):
+            site.change(EVENTS, "UpdateApiDestination", Name=wanted.name, **request)
+    return {"Arn": arn, "ArnForPolicy": arn.rpartition("/")[0] or arn}
+
+
+def _delete_connection(site: Site, known: Known) -> None:
+    site.change(EVENTS, "DeleteConnection", Name=known.ref)
+
+
+def _delete_destination(site: Site, known: Known) -> None:
+    site.change(EVENTS, "DeleteApiDestination", Name=known.ref)
+
+
 KINDS: Final = {
     "AWS::Scheduler::Schedule": Kind(
         "schedule", schedule, _delete_schedule, "Name", 64, "scheduler:{region}:{account}:schedule/default/{name}"
@@ -148,4 +195,6 @@ KINDS: Final = {
         "event bus", bus, _delete_bus, "Name", 256, "events:{region}:{account}:event-bus/{name}"
     ),
     "AWS::Events::Rule": Kind("rule", rule, _delete_rule, "Name", 64, "events:{region}:{account}:rule/{name}"),
+    "AWS::Events::Connection": Kind("connection", connection, _delete_connection, "Name", 64),
+    "AWS::Events::ApiDestination": Kind("API destination", destination, _delete_destination, "Name", 64),
 }
