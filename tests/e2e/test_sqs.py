@@ -7,12 +7,15 @@ import json
 import socket
 import struct
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from botocore.exceptions import ClientError
 
 from tests.deadlines import PATIENCE_SECONDS, until
 from tests.e2e.conftest import Server, ended, machine
@@ -268,7 +271,7 @@ def test_a_batch_is_split(sqs: Any) -> None:
         ("late", True, "InvalidParameterValue"),
         ("odd", True, "InvalidMessageContents"),
     ]
-    words = "One or more parameters are invalid. Reason: Message must be shorter than 1024 bytes."
+    words = "One or more parameters cannot be validated. Reason: Message must be shorter than 1024 bytes."
     assert answer["Failed"][0]["Message"] == words
     handles = [one["ReceiptHandle"] for one in receive(sqs, url)]
     changes = [
@@ -416,3 +419,27 @@ def test_a_workflow_sends_and_waits(server: Server, sqs: Any, url: str) -> None:
     assert body["order"] == 7
     sfn.send_task_success(taskToken=body["token"], output='"done"')
     assert ended(sfn, execution)["output"] == '"done"'
+
+
+def test_a_batch_with_one_entry_over_the_limit_of_batches_is_refused_whole(sqs):
+    url = sqs.create_queue(QueueName="whole")["QueueUrl"]
+    entries = [{"Id": "a", "MessageBody": "x" * (1 << 20)}, {"Id": "b", "MessageBody": "yy"}]
+    with pytest.raises(ClientError, match=r"cannot be longer than 1048576 bytes. You have sent 1048578 bytes."):
+        sqs.send_message_batch(QueueUrl=url, Entries=entries)
+    assert sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"][
+        "ApproximateNumberOfMessages"
+    ] == "0"  # fmt: skip
+
+
+def test_a_bare_name_is_an_address(sqs):
+    sqs.create_queue(QueueName="bare-name")
+    sqs.send_message(QueueUrl="bare-name", MessageBody="m")
+    assert sqs.receive_message(QueueUrl="bare-name")["Messages"][0]["Body"] == "m"
+
+
+def test_a_queues_own_address_creates_and_lists_none(sqs):
+    url = sqs.create_queue(QueueName="own-address")["QueueUrl"]
+    for action in ("CreateQueue&QueueName=other", "ListQueues"):
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(f"{url}?Action={action}")
+        assert f"The action {action.partition('&')[0]} is not valid for this endpoint.".encode() in refused.value.read()

@@ -32,8 +32,9 @@ _ALLOWED: Final = (
     "the set of allowed characters is #x9 | #xA | #xD | [#x20-#xD7FF] | [#xE000-#xFFFD] | [#x10000-#x10FFFF]"
 )
 _forbidden: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]").search
-_name_matches: Final = re.compile(r"[A-Za-z0-9_.-]+", re.ASCII).fullmatch
+_name_matches: Final = re.compile(r"[\w.-]+").fullmatch
 _number_matches: Final = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]{1,4}))?", re.ASCII).fullmatch
+INVALID_VALUE: Final = "InvalidParameterValueException"
 _RESERVED: Final = ("aws.", "amazon.")
 
 
@@ -67,11 +68,11 @@ def body_md5(raw: bytes) -> str:
     return md5(raw, usedforsecurity=False).hexdigest()
 
 
-def _check_characters(text: str, where: str) -> None:
+def _check_characters(text: str, where: str, code: str = "InvalidMessageContents") -> None:
     found = _forbidden(text)
     if found is not None:
         raise ApiError(
-            "InvalidMessageContents",
+            code,
             f"Invalid binary character '#x{ord(found[0]):X}' was found in {where}, {_ALLOWED}.",
         )
 
@@ -84,7 +85,7 @@ def encoded(attributes: Attributes) -> Encoded:
 
     The MD5 sum is over the values as they were sent; numbers are stored without their outer zeroes.
 
-    Raises: ApiError (`InvalidParameterValueException`, `InvalidMessageContents`).
+    Raises: ApiError (`InvalidParameterValueException`).
     """
     if len(attributes) > MOST_ATTRIBUTES:
         _refuse(f"Number of message attributes [{len(attributes)}] exceeds the allowed maximum [{MOST_ATTRIBUTES}].")
@@ -93,7 +94,7 @@ def encoded(attributes: Attributes) -> Encoded:
     for name, given in attributes.items():
         _check_name(name)
         data_type, raw = _value(name, given)
-        size += len(name) + len(data_type.encode()) + len(raw)
+        size += len(name.encode()) + len(data_type.encode()) + len(raw)
         if data_type.startswith("Binary"):
             stored[name] = {"DataType": data_type, "BinaryValue": base64.b64encode(raw).decode()}
         elif data_type.startswith("Number"):
@@ -114,14 +115,15 @@ def trace_header(attributes: Attributes) -> str | None:
             _refuse(f"Message system attribute name '{name}' is invalid. Supported: {TRACE_HEADER}.")
         if given.get("DataType") != "String" or not given.get("StringValue"):
             _refuse(f"Message system attribute '{name}' must contain a non-empty value of type 'String'.")
-        _check_characters(given["StringValue"], "a message system attribute")
+        _check_characters(given["StringValue"], "a message system attribute", INVALID_VALUE)
         found: str = given["StringValue"]
         return found
     return None
 
 
 def _check_name(name: str) -> None:
-    # Source: developer guide, "Message attribute components"; the text is Statewright's.
+    # Source: developer guide, "Message attribute components"; letters of any script are taken (observed). The text is
+    # Statewright's.
     if not name or len(name) > NAME_CHARACTERS:
         _refuse(f"Message (user) attribute name must be 1 to {NAME_CHARACTERS} characters long.")
     if _name_matches(name) is None:
@@ -164,7 +166,7 @@ def _value(name: str, given: JsonMapping) -> tuple[str, bytes]:
     if kind == "Binary":
         return data_type, given["BinaryValue"]
     text = given["StringValue"]
-    _check_characters(text, f"the message (user) attribute '{name}'")
+    _check_characters(text, f"the message (user) attribute '{name}'", INVALID_VALUE)
     if kind == "Number" and not is_number(text):
         _refuse(f"Can't cast the value of message (user) attribute '{name}' to a number.")
     return data_type, text.encode()
@@ -198,7 +200,7 @@ def trimmed_number(text: str) -> str:
 
 
 def _refuse(reason: str) -> NoReturn:
-    raise ApiError("InvalidParameterValueException", reason)
+    raise ApiError(INVALID_VALUE, reason)
 
 
 # ------------------------------------------------------------------ sums
@@ -236,11 +238,11 @@ def decoded(stored: Mapping[str, Mapping[str, str]]) -> dict[str, Mapping[str, s
 
 
 def chosen(attributes: Mapping[str, Mapping[str, str]], wanted: Iterable[str]) -> Mapping[str, Mapping[str, str]]:
-    """Attributes that a receive requests: by name, by `prefix.*`, or all by `All` or `.*`."""
+    """Attributes that a receive requests: by name, by `prefix.*`, or all by `All`, `*` or `.*`."""
     exact = set()
     prefixes = []
     for name in wanted:
-        if name in ("All", ".*"):
+        if name in ("All", "*", ".*"):
             return attributes
         if name.endswith(".*"):
             prefixes.append(name[:-2])

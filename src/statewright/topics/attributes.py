@@ -211,6 +211,36 @@ def check_subscription_attribute(name: str, value: str, protocol: str, scope: st
         raise invalid("AttributeName")
 
 
+def all_as_before(kept: Mapping[str, str], given: Mapping[str, str]) -> bool:
+    """True if attributes of a repeated request mean what the existing topic or subscription has (observed).
+
+    Case of truth values and the form of JSON make no difference, nor does a default that was left out.
+    """
+    return all(_meaning(name, kept.get(name)) == _meaning(name, value) for name, value in given.items())
+
+
+def _meaning(name: str, value: str | None) -> Json:
+    if not value:
+        return _DEFAULTS.get(name)
+    if value.lower() in ("true", "false"):
+        return value.lower()
+    if value[0] in "{[":
+        try:
+            parsed: Json = orjson.loads(value)
+        except orjson.JSONDecodeError:
+            return value
+        return parsed
+    return value
+
+
+_DEFAULTS: Final = {
+    "ContentBasedDeduplication": "false",
+    "FifoTopic": "false",
+    "FilterPolicyScope": ATTRIBUTES,
+    "RawMessageDelivery": "false",
+}
+
+
 def _check_redrive(value: str, fifo: bool) -> None:
     target = read_json(value, "RedrivePolicy").get("deadLetterTargetArn")
     if not isinstance(target, str) or _QUEUE.fullmatch(target) is None:

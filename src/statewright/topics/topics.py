@@ -25,6 +25,7 @@ from statewright.stores.entries import Entries
 from statewright.stores.protocol import CatalogueStore
 from statewright.stores.store import Store
 from statewright.topics.attributes import (
+    all_as_before,
     check_name,
     check_subscription_attribute,
     check_topic_attribute,
@@ -98,9 +99,9 @@ class Topics:
         async with self._change:
             existing = self._hubs.get(name)
             if existing is not None:
-                if any(existing.topic.attributes.get(key, "") != value for key, value in kept.items()):
+                if not all_as_before(existing.topic.attributes, kept):
                     raise invalid("Attributes Reason: Topic already exists with different attributes")
-                if tags and dict(tags) != existing.topic.tags:
+                if not tags.items() <= existing.topic.tags.items():
                     raise invalid("Tags Reason: Topic already exists with different tags")
                 return existing.arn
             number = await self._catalogue.next_number("topic")
@@ -186,8 +187,7 @@ class Topics:
             hub = self.find(arn)
             subscriber = hub.by_endpoint.get((protocol, endpoint))
             if subscriber is not None:
-                kept = subscriber.entry.attributes
-                if any(kept.get(name, "") != value for name, value in attributes.items()):
+                if not all_as_before(subscriber.entry.attributes, attributes):
                     raise invalid("Attributes Reason: Subscription already exists with different attributes")
             else:
                 _check_filters(hub, attributes)

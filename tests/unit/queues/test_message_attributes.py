@@ -101,7 +101,7 @@ def test_bodies_that_are_refused(body: str, shown: str) -> None:
         ("", text("x"), "1 to 256 characters"),
         ("n" * 257, text("x"), "1 to 256 characters"),
         ("a b", text("x"), "alphanumeric characters, underscores, hyphens and periods"),
-        ("ä", text("x"), "alphanumeric characters, underscores, hyphens and periods"),
+        ("a!", text("x"), "alphanumeric characters, underscores, hyphens and periods"),
         (".a", text("x"), "must not start or end with a period"),
         ("a.", text("x"), "must not start or end with a period"),
         ("a..b", text("x"), "periods in succession"),
@@ -131,8 +131,12 @@ def test_a_message_has_ten_attributes_at_most() -> None:
         encoded({f"n{number}": text("x") for number in range(11)})
 
 
+def test_names_of_attributes_may_have_letters_of_any_script() -> None:
+    assert encoded({"attr.1øßä": text("x")}).size_bytes == len("attr.1øßä".encode()) + len("Stringx")
+
+
 def test_attribute_values_have_the_characters_of_bodies() -> None:
-    with pytest.raises(ApiError, match="InvalidMessageContents: Invalid binary character '#x1' was found"):
+    with pytest.raises(ApiError, match="InvalidParameterValueException: Invalid binary character '#x1' was found"):
         encoded({"n": text("a\x01")})
 
 
@@ -186,7 +190,8 @@ def test_numbers_lose_their_outer_zeroes(given: str, kept: str) -> None:
         (["b", "missing"], {"b"}),
         (["a.*"], {"a.x", "a.y", "ab"}),
         (["a.x", "b"], {"a.x", "b"}),
-        (["*"], set()),
+        (["*"], {"a.x", "a.y", "b", "ab"}),
+        (["AWS.", "..b"], set()),
         ([], set()),
     ],
 )

@@ -18,8 +18,10 @@ def test_creating_again_finds_the_topic_unless_it_differs() -> None:
         assert await rig.topics.create("t", {"DisplayName": "d"}, {"k": "v"}) == arn
         with pytest.raises(ApiError, match="Topic already exists with different attributes"):
             await rig.topics.create("t", {"DisplayName": "e"}, {})
-        with pytest.raises(ApiError, match="Topic already exists with different tags"):
-            await rig.topics.create("t", {}, {"k": "w"})
+        assert await rig.topics.create("t", {"FifoTopic": "False"}, {}) == arn
+        for tags in ({"k": "w"}, {"k": "v", "l": "v"}):
+            with pytest.raises(ApiError, match="Topic already exists with different tags"):
+                await rig.topics.create("t", {}, tags)
 
     on_rig(test)
 
@@ -101,6 +103,8 @@ def test_subscribing_again_finds_the_subscription_unless_it_differs() -> None:
         topic = await rig.topic()
         arn = await rig.subscribe(topic, QUEUE + "q", RawMessageDelivery="true")
         assert await rig.subscribe(topic, QUEUE + "q") == arn
+        assert await rig.subscribe(topic, QUEUE + "q", RawMessageDelivery="True") == arn
+        assert await rig.subscribe(topic, QUEUE + "q", FilterPolicyScope="MessageAttributes", FilterPolicy="") == arn
         with pytest.raises(ApiError, match="Subscription already exists with different attributes"):
             await rig.subscribe(topic, QUEUE + "q", RawMessageDelivery="false")
         other = await rig.restarted()

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import UTC, datetime
 from functools import cache
 from typing import Final
@@ -101,6 +101,8 @@ class QueryWire:
         operation, request = await apart(len(body), _read, self._service, incoming.query, body)
         path = incoming.raw_path.partition("?")[0]
         if self._at_path is not None and self._at_path not in request and path.strip("/"):
+            if incoming.method == "GET" and self._at_path not in _members(self._service, operation):
+                raise _no_action(operation)
             request[self._at_path] = path
         return operation, request
 
@@ -137,9 +139,20 @@ def read_form(service: str, text: str) -> tuple[str, JsonObject]:
         raise ApiError("MissingAction", "The request must contain the parameter Action.")
     model = _model(service)
     if action not in model["operations"]:
-        raise ApiError("InvalidAction", f"The action {action[:100]} is not valid for this endpoint.")
+        raise _no_action(action)
     shape = model["operations"][action].get("input")
     return action, (_structure(model["shapes"], shape["shape"], tree) if shape else {})
+
+
+def _no_action(action: str) -> ApiError:
+    return ApiError("InvalidAction", f"The action {action[:100]} is not valid for this endpoint.")
+
+
+def _members(service: str, operation: str) -> Collection[str]:
+    model = _model(service)
+    shape = model["operations"][operation].get("input")
+    members: Collection[str] = model["shapes"][shape["shape"]]["members"] if shape else ()
+    return members
 
 
 def _tree(pairs: Iterable[tuple[str, str]]) -> Tree:

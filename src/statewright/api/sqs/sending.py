@@ -49,6 +49,7 @@ async def send_message(app: App, call: Call, request: Json) -> Json:
     """Send one message."""
     queue = queue_at(app, request["QueueUrl"])
     ready = _ready(app, call, queue, request)
+    _check_size(queue, ready, "are invalid")
     _check_group(queue, request, "MissingRequiredParameterException")
 
     def answer(sent: list[Sent]) -> JsonObject:
@@ -65,14 +66,17 @@ async def send_message_batch(app: App, call: Call, request: Json) -> Json:
     ids = check_entries(entries, "SendMessageBatchRequestEntry")
     ready: list[tuple[str, _Ready]] = []
     failed: Failures = []
+    size = 0
     for name, entry in zip(ids, entries, strict=True):
         if queue.settings.fifo:
             _check_group(queue, entry, "InvalidParameterValueException")
         try:
-            ready.append((name, _ready(app, call, queue, entry)))
+            one = _ready(app, call, queue, entry)
+            size += one.size_bytes
+            _check_size(queue, one, "cannot be validated")
+            ready.append((name, one))
         except ApiError as error:
             failed.append((name, error))
-    size = sum(one.size_bytes for _, one in ready)
     most = app.config.limits.message_bytes
     if most is not None and size > most:
         raise ApiError(
@@ -103,6 +107,12 @@ def _receipt(ready: _Ready, sent: Sent) -> JsonObject:
 # ------------------------------------------------------------------ one message
 
 
+def _check_size(queue: Queue, ready: _Ready, words: str) -> None:
+    most = queue.settings.message_bytes
+    if ready.size_bytes > most:
+        raise invalid(f"One or more parameters {words}. Reason: Message must be shorter than {most} bytes.")
+
+
 def _ready(app: App, call: Call, queue: Queue, given: Json) -> _Ready:
     """Check one message.
 
@@ -120,11 +130,6 @@ def _ready(app: App, call: Call, queue: Queue, given: Json) -> _Ready:
     if given.get("MessageSystemAttributes"):
         trace = trace_header(given["MessageSystemAttributes"])
         system_sum = attributes_md5(given["MessageSystemAttributes"])
-    settings = queue.settings
-    if size > settings.message_bytes:
-        raise invalid(
-            f"One or more parameters are invalid. Reason: Message must be shorter than {settings.message_bytes} bytes."
-        )
     delay = given.get("DelaySeconds")
     if delay is not None:
         _check_delay(app, queue, delay)
@@ -135,7 +140,7 @@ def _ready(app: App, call: Call, queue: Queue, given: Json) -> _Ready:
         body,
         attributes,
         # A FIFO queue has only its own delay.
-        None if delay is None or settings.fifo else delay * 1000,
+        None if delay is None or queue.settings.fifo else delay * 1000,
         group,
         deduplication,
         trace,

@@ -30,7 +30,6 @@ SERVICE: Final = Service(
     body_bytes=8 << 20,
     # Source: service models in the newer modelling language.
     statuses={
-        "InvalidAddress": 404,
         "InvalidSecurity": 403,
         "OverLimit": 403,
         "PurgeQueueInProgress": 403,
