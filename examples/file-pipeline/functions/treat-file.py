@@ -13,7 +13,6 @@ RETRY_SECONDS = os.environ.get("RETRY_SECONDS")
 """After how long a message comes again; if unset, after the visibility timeout of the queue."""
 
 s3 = boto3.client("s3")
-sqs = boto3.client("sqs")
 table = boto3.resource("dynamodb").Table(STATUS_TABLE)
 
 
@@ -26,10 +25,15 @@ def handler(event, context):
             print(record["body"], repr(problem))
             failures.append({"itemIdentifier": record["messageId"]})
             if RETRY_SECONDS is not None:
-                sqs.change_message_visibility(
-                    QueueUrl=QUEUE_URL, ReceiptHandle=record["receiptHandle"], VisibilityTimeout=int(RETRY_SECONDS)
-                )
+                retry_after(int(RETRY_SECONDS), record)
     return {"batchItemFailures": failures}
+
+
+def retry_after(seconds, record):
+    """Let a message come again before the visibility timeout of the queue. Rare, so the client is made here."""
+    boto3.client("sqs").change_message_visibility(
+        QueueUrl=QUEUE_URL, ReceiptHandle=record["receiptHandle"], VisibilityTimeout=seconds
+    )
 
 
 def treat(message):
