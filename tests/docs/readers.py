@@ -65,7 +65,7 @@ def _reader_of(block: Block, value: Any) -> Callable[[Block, Any, Path], None]:
 def _definition(value: Any) -> None:
     with accepted():
         wrong = [finding for finding in validate_value(value) if finding.severity == "ERROR"]
-    assert wrong == []
+    assert wrong == [], wrong
 
 
 def _states(states: dict[str, Any]) -> None:
