@@ -44,11 +44,27 @@ class _Template:
         return 2 * len(self.literals) + len(self.required) + len(self.headers)
 
 
+@dataclass(frozen=True, slots=True)
+class _Templates:
+    """The templates of one method, in the order in which they are tried."""
+
+    every: Sequence[_Template]
+    without_query: Sequence[_Template]
+    """Those that fit a request without a query: few, because most operations on one resource differ by it."""
+
+    @classmethod
+    def of(cls, templates: Sequence[_Template]) -> _Templates:
+        return cls(templates, [one for one in templates if not one.literals and not one.required])
+
+
 def match(
     service: str, method: str, raw_path: str, query: Mapping[str, Sequence[str]], headers: Mapping[str, str]
 ) -> Found | None:
     """Find the operation of a request; `None` if the service has none there. `raw_path` is still escaped."""
-    for template in _templates(service).get(method, ()):
+    templates = _templates(service).get(method)
+    if templates is None:
+        return None
+    for template in templates.every if query else templates.without_query:
         found = template.path.fullmatch(raw_path)
         if found is not None and _fits(template, query, headers):
             places = dict(zip(template.names, map(unquote, found.groups()), strict=True))
@@ -65,7 +81,7 @@ def _fits(template: _Template, query: Mapping[str, Sequence[str]], headers: Mapp
 
 
 @cache
-def _templates(service: str) -> dict[str, list[_Template]]:
+def _templates(service: str) -> dict[str, _Templates]:
     """Templates by method; those that require more come first, then those with more letters of their own."""
     model = load_model(service)
     assert model is not None, service
@@ -77,8 +93,10 @@ def _templates(service: str) -> dict[str, list[_Template]]:
         weight = 2 * template.weight - bool(operation.get("deprecated"))
         found.setdefault(operation["http"]["method"], []).append((weight, own_letters, template))
     return {
-        method: _without_needless_conditions(
-            [template for _, _, template in sorted(of, key=lambda one: (-one[0], -one[1]))]
+        method: _Templates.of(
+            _without_needless_conditions(
+                [template for _, _, template in sorted(of, key=lambda one: (-one[0], -one[1]))]
+            )
         )
         for method, of in found.items()
     }
