@@ -6,6 +6,7 @@ READY := $(VENV)/.ready
 DEMO_READY := $(VENV)/.ready-demo
 NODE := $(VENV)/node
 CLIENTS := $(VENV)/clients
+NODE_CLIENTS := $(VENV)/node-clients
 PYTEST := NODE_PATH="$(abspath $(NODE))/node_modules:$(NODE_PATH)" $(BIN)/python -m pytest
 # With COVERAGE=yes the tests measure which lines they reach; the last of them applies the gate.
 MEASURE := $(if $(COVERAGE),--cov --cov-report=,)
@@ -43,14 +44,19 @@ demo: $(DEMO_READY) ## Run the example systems and print what happened
 demo-crash: $(DEMO_READY) ## Kill a server in the middle of its work, and compare with an undisturbed run
 	@$(BIN)/python examples/crash_demo.py
 
-# What functions of tests import when they are written for Node.js; without npm those tests are skipped.
+# Fetches the packages of a lock file for Node.js into a folder; without npm the tests that need them are skipped.
+define NPM
+@mkdir -p $(1) && cp $^ $(1)
+@if command -v npm >/dev/null; then \
+  echo "Setting up $(1) (once) ..."; \
+  npm ci --prefix $(1) --omit-lockfile-registry-resolved --ignore-scripts --no-audit --no-fund --loglevel=error \
+    >/dev/null && touch $@ || echo "npm could not set up $(1): tests of $(2) are skipped"; \
+else echo "There is no npm: tests of $(2) are skipped"; fi
+endef
+
+# What functions of tests import when they are written for Node.js.
 $(NODE)/.ready: tests/node/package.json tests/node/package-lock.json | $(READY)
-	@mkdir -p $(NODE) && cp $^ $(NODE)
-	@if command -v npm >/dev/null; then \
-	  echo "Setting up $(NODE) (once) ..."; \
-	  npm ci --prefix $(NODE) --omit-lockfile-registry-resolved --ignore-scripts --no-audit --no-fund --loglevel=error \
-	    >/dev/null && touch $@ || echo "npm could not set up $(NODE): tests of functions for Node.js are skipped"; \
-	else echo "There is no npm: tests of functions for Node.js are skipped"; fi
+	$(call NPM,$(NODE),functions for Node.js)
 
 # Real clients of the server, for tests/clients; where they cannot be installed, those tests are skipped.
 $(CLIENTS)/.ready: tests/clients/requirements.lock | $(READY)
@@ -58,11 +64,14 @@ $(CLIENTS)/.ready: tests/clients/requirements.lock | $(READY)
 	@rm -rf $(CLIENTS) && $(BIN)/python -m venv $(CLIENTS)
 	@$(CLIENTS)/bin/python .ci/install.py $< && touch $@ || echo "Tests of these clients are skipped."
 
+$(NODE_CLIENTS)/.ready: tests/clients/node/package.json tests/clients/node/package-lock.json | $(READY)
+	$(call NPM,$(NODE_CLIENTS),clients for Node.js)
+
 test: $(READY) $(NODE)/.ready lint ## Run ruff, mypy and the tests, in less than five minutes
 	@$(if $(COVERAGE),rm -f .coverage,true)
 	@$(PYTEST) -n logical --maxprocesses=8 -m "not slow" $(MEASURE)
 
-test-slow: $(READY) $(NODE)/.ready $(CLIENTS)/.ready ## Run what `test` leaves out: kill storms, real clients, reference systems in real time, thousands of seeds
+test-slow: $(READY) $(NODE)/.ready $(CLIENTS)/.ready $(NODE_CLIENTS)/.ready ## Run what `test` leaves out: kill storms, real clients, reference systems in real time, thousands of seeds
 	@STATEWRIGHT_TEST_THOROUGH=1 $(PYTEST) -n logical --maxprocesses=8 -m "slow or scaled" $(MEASURE) $(if $(COVERAGE),--cov-append)
 	@$(if $(COVERAGE),$(BIN)/python -m coverage json -q -o coverage.json && $(BIN)/python -m tests.coverage_gate coverage.json,true)
 

@@ -17,7 +17,7 @@ from uuid import uuid4
 import boto3  # type: ignore[import-untyped]
 import psutil  # type: ignore[import-untyped]
 import pytest
-from botocore.auth import SigV4Auth
+from botocore.auth import S3SigV4QueryAuth, SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.config import Config
 from botocore.credentials import Credentials
@@ -81,6 +81,15 @@ def test_presigned_addresses(strict, bucket):
     status, text = send(get.replace(today, "20200101"))
     assert (status, b"<Message>Request has expired</Message>" in text) == (403, True)
     s3.close()
+
+
+def test_a_checksum_in_a_presigned_address_is_ignored(strict, bucket):
+    """SDKs for JavaScript sign the checksum of the empty body into the address of an upload."""
+    empty = "x-amz-checksum-crc32=AAAAAA%3D%3D&x-amz-sdk-checksum-algorithm=CRC32"
+    request = AWSRequest("PUT", f"{strict.url}/{bucket}/k?{empty}")
+    S3SigV4QueryAuth(Credentials(KEY, SECRET), "s3", "us-east-1", 60).add_auth(request)
+    assert send(request.url, "PUT", b"content")[0] == 200
+    assert send(request.url.replace("AAAAAA", "AAAAAB"), "PUT", b"content")[0] == 403
 
 
 def test_who_is_not_known_gets_nothing(strict, bucket):
