@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from statewright.asl.outline import Node, ScopeOutline, StateOutline, outline, states_of
+from statewright.asl.resources import parse_resource
 from statewright.asl.text.document import Document
 from statewright.export.deadlines import bounded, is_bounded
 from statewright.export.edits import Edits, Note, commented, knowing_late, redirected
@@ -19,7 +20,8 @@ from statewright.export.starts import paced
 
 TABLE: Final = "statewright-semaphores"
 WAIT_SECONDS: Final = 5
-_OWN: Final = ":states:::statewright:"
+_OWN: Final = "statewright"
+_ACQUIRE: Final = f"{_OWN}:acquire"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +118,10 @@ class _Walk:
         """As `state`, without the errors that Retry and Catch do not handle yet."""
         node, path = state.node, state.path
         resource = node.get("Resource")
-        if state.type == "Task" and isinstance(resource, str) and _OWN in resource:
-            return self.task(state, resource.rpartition(":")[2])
+        if state.type == "Task" and isinstance(resource, str):
+            named = parse_resource(resource)
+            if named.resource_type == _OWN:
+                return self.task(state, named.action)
         if state.type == "Map":
             for key in ("ItemProcessor", "Iterator"):
                 if (*path, key) in self.scopes:
@@ -153,7 +157,7 @@ def _holding(scopes: list[ScopeOutline]) -> set[tuple[str | int, ...]]:
     found: set[tuple[str | int, ...]] = set()
     for state in states_of(scopes):
         resource = state.node.get("Resource")
-        if state.scope.express or not (isinstance(resource, str) and resource.endswith(f"{_OWN}acquire")):
+        if state.scope.express or not isinstance(resource, str) or parse_resource(resource).short_name != _ACQUIRE:
             continue
         scope = state.scope
         while scope.enclosing is not None and not scope.distributed:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from statewright.asl.program import Program
+from statewright.asl.resources import parse_resource
 from statewright.clock import TimerQueue
 from statewright.interpreter import commands, events
 from statewright.interpreter.advance import advance, new_execution
@@ -20,13 +21,12 @@ from statewright.limits import Limits
 from statewright.payload import Json, Payload
 from statewright.simulator.mocks import Answer, Hung, Returned, ScriptRun, TaskCall, Threw
 
-ACQUIRE: Final = "arn:aws:states:::statewright:acquire"
-RELEASE: Final = "arn:aws:states:::statewright:release"
+_ACTIONS: Final = {"statewright:acquire": "acquire", "statewright:release": "release"}
 
 
 def built_in_answer(resource: str, parameters: Json) -> Answer | None:
     """The answer of a task that needs no mock: a permit is always free where there is one execution alone."""
-    action = {ACQUIRE: "acquire", RELEASE: "release"}.get(resource)
+    action = _ACTIONS.get(parse_resource(resource).short_name)
     if action is None:
         return None
     given = parameters if isinstance(parameters, dict) else {}

@@ -105,3 +105,10 @@ NEVER = entry(LATE, MaxAttempts=0)
 def test_whoever_knows_a_timeout_knows_ours(listed: list[object], retry: list[object], catch: list[object]):
     assert knowing_late({"Retry": listed})["Retry"] == retry
     assert knowing_late({"Catch": listed})["Catch"] == catch
+
+
+def test_tasks_of_our_own_with_a_region_are_rewritten_as_well():
+    with_region = ACQUIRE.replace(":states:::", ":states:us-east-1:123456789012:")
+    enter = {"Type": "Task", "Resource": with_region, "Parameters": {"Name": "door", "Limit": 1}, "End": True}
+    made = exported({"StartAt": "Enter", "States": {"Enter": enter}})
+    assert "statewright-semaphores" in json.dumps(made.definition)

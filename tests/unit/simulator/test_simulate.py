@@ -221,3 +221,10 @@ def test_identities() -> None:
     simulation = Simulation()
     program = compile_definition(machine(S={"Type": "Succeed"}))
     assert simulation.run(program, {}, identity=identity).state.identity is identity
+
+
+@pytest.mark.parametrize("place", ["", "us-east-1:123456789012"])
+def test_a_permit_needs_no_mock(place: str) -> None:
+    resource = f"arn:aws:states:{place or ':'}:statewright:acquire"
+    enter = {"Type": "Task", "Resource": resource, "Parameters": {"Name": "door", "Limit": 1}, "End": True}
+    assert run(machine(E=enter), {}).state.status == "SUCCEEDED"
