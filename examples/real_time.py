@@ -46,6 +46,8 @@ RECEIVES = 2
 """How often a message is tried before it is dead."""
 RETRY_SECONDS = 5
 """After how long a file that could not be treated is tried again."""
+TROUBLE = '?"Task timed out" ?"[ERROR]" ?"Invoke Error"'
+"""Pattern of the lines in which functions log their failures, for Python and Node.js."""
 MOST_TROUBLES = 10
 """How many lines of the functions' logs are shown when something went wrong."""
 
@@ -96,8 +98,8 @@ def run(progress: Callable[[str], None], sdk: Sdk) -> list[Result]:
             time.sleep(LOOK_SECONDS)
         tell()
         results = [system.result() for system in systems]
-        if not all(result.good for result in results):
-            results[-1].lines.extend(troubles(running))
+        for bad in [result for result in results if not result.good][:1]:
+            bad.lines.extend(troubles(running))
         return results
 
 
@@ -160,7 +162,7 @@ def troubles(running: Running) -> list[str]:
     found = [
         f"{group}: {' '.join(event['message'].split())[:500]}"
         for group in groups
-        for event in logs.filter_log_events(logGroupName=group, filterPattern='?"Task timed out" ?"[ERROR]"')["events"]
+        for event in logs.filter_log_events(logGroupName=group, filterPattern=TROUBLE)["events"]
     ]
     return [
         *found[:MOST_TROUBLES],

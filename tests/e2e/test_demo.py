@@ -82,12 +82,19 @@ def test_a_system_that_ends_otherwise_is_told(real_time, monkeypatch, capsys):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_what_a_function_says_of_its_failure_is_shown(real_time, tmp_path):
-    with real_time.server(str(tmp_path / "data")) as running:
-        # Its queue does not exist, and no table.
+def test_what_a_function_says_of_its_failure_is_shown(real_time, monkeypatch):
+    def broken(running: Any) -> Any:
+        # Its table does not exist.
         real_time.function(running, "file-pipeline", "count-final-files")
         answer = running.client("lambda").invoke(FunctionName="count-final-files", Payload='{"run_id": "r"}')
         assert answer["FunctionError"] == "Unhandled"
-        (line,) = until(lambda: real_time.troubles(running), "a line of the log")
+        until(lambda: real_time.troubles(running), "a line of the log")
+        return real_time.Started(lambda: "", lambda: real_time.Result("Broken"), lambda: True)
+
+    for name in ("semaphore", "job_poller", "export_poller", "file_pipeline"):
+        monkeypatch.setattr(real_time, name, lambda _: real_time.left_out("Other", "not here"))
+    monkeypatch.setattr(real_time, "nested_loop", broken)
+    results = real_time.run(lambda _: None, real_time.Sdk(None, "there is no npm"))
+    ((line,),) = [result.lines for result in results if not result.good]
     assert line.startswith("/aws/lambda/count-final-files: [ERROR] ")
     assert "ResourceNotFoundException" in line
