@@ -334,7 +334,7 @@ def _limits(reader: _Reader, config: Config, value: object) -> Config:
     known = (*(item.name for item in fields(Limits)), "rates")
     table = reader.table(("limits",), settings, known)
     profile = table.get("profile", "aws")
-    if profile not in PROFILES:
+    if not isinstance(profile, str) or profile not in PROFILES:
         reader.refuse(("limits", "profile"), f"must be one of {', '.join(sorted(PROFILES))}")
     limits = PROFILES[profile]
     for name, number in table.items():

@@ -48,46 +48,66 @@ class ProjectSettings:
     exclude: Sequence[str] = ()
 
 
-Check = Callable[[Reader, Keys, object], Json]
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A check of a value, and the JSON Schema of what it accepts."""
+
+    read: Callable[[Reader, Keys, object], Json]
+    schema: JsonObject
+
+    def __call__(self, reader: Reader, keys: Keys, value: object) -> Json:
+        """The value as it is used. Raises: ConfigError."""
+        return self.read(reader, keys, value)
+
+
 Tables = dict[str, dict[str, JsonObject]]
 
 
-def _text(reader: Reader, keys: Keys, value: object) -> Json:
+def _read_text(reader: Reader, keys: Keys, value: object) -> Json:
     if not reader.text(keys, value):
         reader.refuse(keys, "must not be empty")
     return value
 
 
-def _number(reader: Reader, keys: Keys, value: object) -> Json:
+def _read_number(reader: Reader, keys: Keys, value: object) -> Json:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         reader.refuse(keys, "must be a whole number, 0 or more")
     return value
 
 
-def _rate(reader: Reader, keys: Keys, value: object) -> Json:
+def _read_rate(reader: Reader, keys: Keys, value: object) -> Json:
     if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
         reader.refuse(keys, "must be a number above 0")
     return value
 
 
-def _truth(reader: Reader, keys: Keys, value: object) -> Json:
+def _read_truth(reader: Reader, keys: Keys, value: object) -> Json:
     if not isinstance(value, bool):
         reader.refuse(keys, "must be true or false")
     return value
 
 
-def _texts(reader: Reader, keys: Keys, value: object) -> Json:
+def _read_texts(reader: Reader, keys: Keys, value: object) -> Json:
     return reader.texts(keys, value)
 
 
-def _list(reader: Reader, keys: Keys, value: object) -> Json:
+def _read_list(reader: Reader, keys: Keys, value: object) -> Json:
     if not isinstance(value, list) or not all(isinstance(one, str) and one for one in value):
         reader.refuse(keys, "must be a list of strings")
     return value
 
 
-def _anything(_reader: Reader, _keys: Keys, value: object) -> Json:
+def _read_anything(_reader: Reader, _keys: Keys, value: object) -> Json:
     return value
+
+
+_text: Final = Check(_read_text, {"type": "string", "minLength": 1})
+_number: Final = Check(_read_number, {"type": "integer", "minimum": 0})
+_rate: Final = Check(_read_rate, {"type": "number", "exclusiveMinimum": 0})
+_truth: Final = Check(_read_truth, {"type": "boolean"})
+_texts: Final = Check(_read_texts, {"type": "object", "additionalProperties": {"type": "string"}})
+_list: Final = Check(_read_list, {"type": "array", "items": {"type": "string", "minLength": 1}})
+_anything: Final = Check(_read_anything, {})
 
 
 def _one_of(*choices: str) -> Check:
@@ -96,7 +116,7 @@ def _one_of(*choices: str) -> Check:
             reader.refuse(keys, f"must be one of {', '.join(choices)}")
         return value
 
-    return check
+    return Check(check, {"enum": list(choices)})
 
 
 def _table(members: Mapping[str, Check], *needed: str) -> Check:
@@ -107,28 +127,33 @@ def _table(members: Mapping[str, Check], *needed: str) -> Check:
                 reader.refuse(keys, f"has no {name}")
         return {name: members[name](reader, (*keys, name), one) for name, one in found.items()}
 
-    return check
+    properties = {name: member.schema for name, member in members.items()}
+    schema: JsonObject = {"type": "object", "properties": properties, "additionalProperties": False}
+    return Check(check, {**schema, "required": list(needed)} if needed else schema)
 
 
 def _named(members: Check) -> Check:
     def check(reader: Reader, keys: Keys, value: object) -> Json:
         return {name: members(reader, (*keys, name), one) for name, one in reader.table(keys, value).items()}
 
-    return check
+    return Check(check, {"type": "object", "additionalProperties": members.schema})
 
 
 _INDEX: Final = _table({"hash": _text, "range": _text, "projection": _text, "include": _list}, "hash")
-_SUBSCRIPTION: Final = {"to": _text, "filter": _anything, "raw": _truth}
+_SUBSCRIPTION: Final = _table({"to": _text, "filter": _anything, "raw": _truth}, "to")
 
 
-def _subscriptions(reader: Reader, keys: Keys, value: object) -> Json:
+def _read_subscriptions(reader: Reader, keys: Keys, value: object) -> Json:
     if not isinstance(value, list):
         reader.refuse(keys, 'must be a list, such as ["queues.orders", "functions.mail"]')
     return [
-        _table(_SUBSCRIPTION, "to")(reader, keys, one) if isinstance(one, dict) else {"to": _text(reader, keys, one)}
-        for one in value
+        _SUBSCRIPTION(reader, keys, one) if isinstance(one, dict) else {"to": _text(reader, keys, one)} for one in value
     ]
 
+
+_subscriptions: Final = Check(
+    _read_subscriptions, {"type": "array", "items": {"anyOf": [_text.schema, _SUBSCRIPTION.schema]}}
+)
 
 TABLES: Final[dict[str, Check]] = {
     "queues": _table(
@@ -170,6 +195,8 @@ TABLES: Final[dict[str, Check]] = {
     ),
 }  # fmt: skip
 """The keys of `[queues.NAME]` and similar tables, by the table's name."""
+PROJECT: Final = _table({"name": _text, "template": _text, "stage": _text, "parameters": _texts, "exclude": _list})
+"""The keys of `[project]`."""
 
 
 def checked_tables(reader: Reader, section: str, value: object) -> dict[str, JsonObject]:
@@ -182,5 +209,4 @@ def checked_tables(reader: Reader, section: str, value: object) -> dict[str, Jso
 
 def checked_project(reader: Reader, value: object) -> ProjectSettings:
     """`[project]`. Raises: ConfigError."""
-    members = {"name": _text, "template": _text, "stage": _text, "parameters": _texts, "exclude": _list}
-    return ProjectSettings(**_table(members)(reader, ("project",), value))
+    return ProjectSettings(**PROJECT(reader, ("project",), value))

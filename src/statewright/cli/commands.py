@@ -31,6 +31,7 @@ from statewright.cli.local.export import export
 from statewright.cli.local.graph import graph
 from statewright.cli.local.init import init
 from statewright.cli.local.run import run
+from statewright.cli.local.schema import schema
 from statewright.cli.local.simulate import simulate
 from statewright.cli.local.test import test
 from statewright.cli.local.validate import validate
@@ -60,7 +61,7 @@ from statewright.cli.serving.serve import serve
 from statewright.cli.serving.setup import setup
 
 SECTIONS: Final[dict[str, tuple[click.Command, ...]]] = {
-    "Work on files": (run, validate, graph, test, simulate, export, init),
+    "Work on files": (run, validate, graph, test, simulate, export, init, schema),
     "Run a server": (dev, deploy, serve, backup, restore, doctor, setup),
     "Look into a server": (
         execution, machine, map_run, function, queue, topic, table, object_, schedule, limit, metrics,

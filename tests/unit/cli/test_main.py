@@ -30,7 +30,7 @@ def test_help_lists_the_commands_of_this_version(statewright: Run, arguments: tu
         elif line[:3].strip():
             list(sections.values())[-1].append(line.split()[0])
     assert sections == {
-        "Work on files:": ["run", "validate", "graph", "test", "simulate", "export", "init"],
+        "Work on files:": ["run", "validate", "graph", "test", "simulate", "export", "init", "schema"],
         "Run a server:": ["dev", "deploy", "serve", "backup", "restore", "doctor", "setup"],
         "Look into a server:": [
             "execution", "machine", "map-run", "function", "queue", "topic", "table", "object", "schedule", "limit",

@@ -191,13 +191,13 @@ class _Kind:
     example: str
 
 
-_DISTRIBUTIONS: Final[Mapping[str, _Kind]] = {
+DISTRIBUTIONS: Final[Mapping[str, _Kind]] = {
     "uniform": _Kind(uniform, ("low", "high"), "{uniform: {low: 1s, high: 3s}}"),
     "normal": _Kind(normal, ("mean", "deviation"), "{normal: {mean: 2s, deviation: 300ms}}"),
     "lognormal": _Kind(lognormal, ("median", "sigma"), "{lognormal: {median: 2s, sigma: 0.5}}"),
     "exponential": _Kind(exponential, ("mean",), "{exponential: {mean: 3s}}"),
 }
-_PERCENTILES: Final = "percentiles"
+PERCENTILES: Final = "percentiles"
 _MEASURED: Final = '{percentiles: {"50": 1s, "95": 3s}}'
 
 
@@ -205,12 +205,12 @@ def _read_distribution(given: JsonMapping) -> Distribution:
     (name, parameters), *more = given.items() if given else [("nothing", {})]
     if more or not isinstance(parameters, Mapping):
         raise ValueError("a distribution is one name with its parameters, as in {normal: {mean: 2s, deviation: 300ms}}")
-    if name == _PERCENTILES:
+    if name == PERCENTILES:
         return _read_percentiles(parameters)
-    kind = _DISTRIBUTIONS.get(name)
+    kind = DISTRIBUTIONS.get(name)
     if kind is None:
-        hint = did_you_mean(str(name), [*_DISTRIBUTIONS, _PERCENTILES])
-        known = f"; there are {', '.join(_DISTRIBUTIONS)} and {_PERCENTILES}"
+        hint = did_you_mean(str(name), [*DISTRIBUTIONS, PERCENTILES])
+        known = f"; there are {', '.join(DISTRIBUTIONS)} and {PERCENTILES}"
         raise ValueError(f"there is no distribution {name!r}{known if hint is None else ': ' + hint}")
     needed = " and ".join(kind.parameters)
     missing = [one for one in kind.parameters if one not in parameters]
