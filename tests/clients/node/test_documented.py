@@ -13,7 +13,9 @@ DOCUMENT = (HERE.parents[2] / "docs" / "clients.md").read_text()
 LOCK = json.loads((HERE / "package-lock.json").read_text())["packages"]
 
 
-@pytest.mark.parametrize("name", ["@aws-sdk/client-sfn", "aws-sdk", "sqs-consumer", "aws-cdk-lib"])
+@pytest.mark.parametrize(
+    "name", ["@aws-sdk/client-sfn", "aws-sdk", "sqs-consumer", "aws-cdk-lib", "serverless-step-functions"]
+)
 def test_the_versions_are_those_of_the_lock(name: str) -> None:
     (version,) = re.findall(rf"^\| `{re.escape(name)}`[^|]*\| ([\d.]+) \|", DOCUMENT, re.MULTILINE)
     assert version == LOCK[f"node_modules/{name}"]["version"]
