@@ -14,7 +14,7 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
@@ -26,7 +26,7 @@ from statewright.api.app import Api
 from statewright.api.http.connections import ConnectionTimeouts
 from statewright.api.http.listening import CannotListen, Listener, bind, listener
 from statewright.api.prometheus import Sample, published
-from statewright.assembly import assemble
+from statewright.assembly import NO_HOOKS, Hooks, System, assemble
 from statewright.background import Background
 from statewright.clock import RealClock
 from statewright.config import DEFAULT_PORT, Config
@@ -86,6 +86,10 @@ class ServerOptions:
     timeouts: ConnectionTimeouts = field(default_factory=ConnectionTimeouts)
     standby: bool = False
     """Wait while another server has the store, and take over when that one ends."""
+    hooks: Hooks = NO_HOOKS
+    """Test cases of a mock file stand here; otherwise nothing."""
+    prepare: Callable[[System], Awaitable[None]] | None = None
+    """Called once the system is assembled, before it starts. Raises: CannotServe, StoreError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +165,10 @@ async def _serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> N
     store, listening = await _take_store(options)
     host, port = listening.getsockname()[:2]
     loss = _Loss()
-    system = assemble(options.config, RealClock(), store, _data_of(options), lambda: _own_address(host, port), loss)
+    system = assemble(
+        options.config, RealClock(), store, _data_of(options), lambda: _own_address(host, port), loss,
+        hooks=options.hooks,
+    )  # fmt: skip
     engine = system.engine
     metrics = system.app.services.metrics
     engine.subscribe(_log_status)
@@ -177,6 +184,8 @@ async def _serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> N
     deadline = StopDeadline(options.timeouts.stop_seconds, lambda: _left_unwritten(engine))
     listens = listener(api, lambda: on_ready(ready), options.timeouts, deadline.begin)
     try:
+        if options.prepare is not None:
+            await options.prepare(system)
         await system.start()
     except BaseException:
         listening.close()

@@ -12,7 +12,9 @@ from statewright.cli.output import FAILED, NOT_FOUND, OK, USAGE, Stop, stdout
 
 if TYPE_CHECKING:
     from statewright.api.http.connections import ConnectionTimeouts
+    from statewright.assembly import System
     from statewright.config import Config
+    from statewright.server import ServerOptions
 
 SETTINGS_FILE = "statewright.toml"
 ISOLATIONS = ("auto", "none", "hardened", "namespaces")
@@ -53,6 +55,11 @@ def _store_name(_context: click.Context, _parameter: click.Parameter, value: str
 @click.option(
     "--config", "settings", metavar="FILE", help=f"Settings file; default: {SETTINGS_FILE} here, if it exists."
 )
+@click.option(
+    "--mock-config",
+    metavar="FILE",
+    help="A MockConfigFile.json: a start of ARN#TestCase has its tasks answered by the mocks of the test case.",
+)
 @click.option("--standby", is_flag=True, help="Wait while another server has the store, then take over.")
 @click.option("--time-scale", type=float, metavar="N", help="Waits and back-offs take N times as long; 0 skips them.")
 @click.option(
@@ -90,6 +97,7 @@ def serve(
     store: str,
     limits: str | None,
     settings: str | None,
+    mock_config: str | None,
     standby: bool,
     time_scale: float | None,
     origins: tuple[str, ...],
@@ -108,6 +116,7 @@ def serve(
       statewright serve --data /var/lib/statewright --log json
       statewright serve --store postgresql://statewright@db.example/statewright
       statewright serve --store postgresql://statewright@db.example/statewright --standby
+      statewright serve --mock-config MockConfigFile.json
     """
     from statewright.api.guard import is_origin
     from statewright.cli.serving import logs
@@ -130,6 +139,7 @@ def serve(
     options = ServerOptions(
         host, port, Path(data), store, config, frozenset(origins), timeouts_of_environment(), standby
     )
+    options = with_mocks(options, mock_config)
     try:
         run_server(options, announce)
     except CannotServe as problem:
@@ -138,6 +148,46 @@ def serve(
         where = f"the store in {data} cannot be opened: " if store == "sqlite" else ""
         raise Stop(FAILED, f"{where}{problem}") from None
     return OK
+
+
+def with_mocks(options: ServerOptions, mock_config: str | None) -> ServerOptions:
+    """The options of a server with the test cases of a mock file, or of one that has none. Raises: Stop."""
+    from dataclasses import replace
+
+    if mock_config is None:
+        return replace(options, prepare=_without_mocks)
+    from statewright.errors import DefinitionError
+    from statewright.simulator.mock_config import load_mock_config
+    from statewright.simulator.served_mocks import ServedMocks
+
+    path = Path(mock_config)
+    try:
+        mocks = ServedMocks(load_mock_config(path))
+    except FileNotFoundError:
+        raise Stop(NOT_FOUND, f"There is no file '{path}'.") from None
+    except OSError as problem:
+        raise Stop(FAILED, f"{path} cannot be read: {problem.strerror}") from None
+    except DefinitionError as wrong:
+        found = [f"{path}:{one.line}:{one.column}: {one.message}" for one in wrong.diagnostics]
+        raise Stop(FAILED, "\n".join(found)) from None
+
+    async def adopt(system: System) -> None:
+        mocks.adopt(system)
+
+    return replace(options, hooks=mocks.hooks, prepare=adopt)
+
+
+async def _without_mocks(system: System) -> None:
+    """Refuse executions of test cases that still run: their tasks would call services. Raises: CannotServe."""
+    entries = system.engine.store.catalogue
+    if not await entries.list_entries("mocked-case", "", after=None, limit=1, newest_first=False):
+        return
+    from statewright.server import CannotServe
+    from statewright.simulator.served_mocks import open_case
+
+    problem = await open_case(system)
+    if problem is not None:
+        raise CannotServe(problem)
 
 
 def warn_of_readers(config: Config, settings: Path) -> None:

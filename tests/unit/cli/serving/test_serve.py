@@ -63,6 +63,19 @@ def test_with_options(served, tmp_path):
     assert options.origins == {"https://a"}
 
 
+def test_a_mock_file(served, tmp_path, capsys):
+    file = tmp_path / "MockConfigFile.json"
+    file.write_text('{"StateMachines": {"m": {"TestCases": {"c": {"S": "R"}}}}, "MockedResponses": {}}')
+    assert run_command(["serve", "--mock-config", str(file)]) == 1
+    assert "MockConfigFile.json:1:46: there is no mocked response 'R'" in capsys.readouterr().err
+    assert run_command(["serve", "--mock-config", "nowhere.json"]) == 3
+    assert "nowhere.json" in capsys.readouterr().err
+    assert served == []
+    file.write_text('{"StateMachines": {}, "MockedResponses": {}}')
+    assert run_command(["serve", "--mock-config", str(file)]) == 0
+    assert served[0].hooks.around is not None
+
+
 def test_settings_with_a_mistake(served, tmp_path, capsys):
     (tmp_path / "statewright.toml").write_text("regoin = 1\n")
     assert run_command(["serve"]) == 1
