@@ -75,6 +75,7 @@ Resources:
   Global: {Type: AWS::DynamoDB::GlobalTable, Properties: {BillingMode: PAY_PER_REQUEST, AttributeDefinitions: [{AttributeName: id, AttributeType: S}], KeySchema: [{AttributeName: id, KeyType: HASH}], Replicas: [{Region: us-east-1}]}}
   Connection: {Type: AWS::Events::Connection, Properties: {AuthorizationType: BASIC, AuthParameters: {BasicAuthParameters: {Username: u, Password: p}}}}
   Destination: {Type: AWS::Events::ApiDestination, Properties: {ConnectionArn: !GetAtt Connection.Arn, HttpMethod: POST, InvocationEndpoint: "https://example.com/a", InvocationRateLimitPerSecond: "9"}}
+  Pipe: {Type: AWS::Pipes::Pipe, Properties: {RoleArn: !GetAtt Role.Arn, Source: !GetAtt Dead.Arn, Target: !Ref Machine, SourceParameters: {SqsQueueParameters: {BatchSize: "1"}, FilterCriteria: {Filters: [{Pattern: '{"body": {"a": [1]}}'}]}}, TargetParameters: {InputTemplate: '{"b": <$.body>}', StepFunctionStateMachineParameters: {InvocationType: FIRE_AND_FORGET}}}}
   Topic: {Type: AWS::SNS::Topic, Properties: {DisplayName: hello, Subscription: [{Protocol: sqs, Endpoint: !GetAtt Dead.Arn}]}}
   FifoTopic: {Type: AWS::SNS::Topic, Properties: {FifoTopic: true, ContentBasedDeduplication: true}}
   Sub: {Type: AWS::SNS::Subscription, Properties: {TopicArn: !Ref Topic, Protocol: sqs, Endpoint: !GetAtt Queue.Arn, RawMessageDelivery: true, FilterPolicy: {kind: [a]}, RedrivePolicy: {deadLetterTargetArn: !GetAtt Dead.Arn}}}

@@ -27,6 +27,8 @@ from statewright.api.lambda_.service import build_event_sources, build_functions
 from statewright.api.logs.service import SERVICE as LOGS
 from statewright.api.logs.service import build_log_extents, build_log_groups
 from statewright.api.own.service import SERVICE as STATEWRIGHT
+from statewright.api.pipes.service import SERVICE as PIPES
+from statewright.api.pipes.service import build_pipes
 from statewright.api.s3.service import SERVICE as S3
 from statewright.api.s3.service import build_lifecycles, build_object_notices, build_objects
 from statewright.api.scheduler.service import SERVICE as SCHEDULER
@@ -57,6 +59,7 @@ SERVICES: Final = (
     LAMBDA,
     LOGS,
     MONITORING,
+    PIPES,
     S3,
     SCHEDULER,
     SECRETSMANAGER,
@@ -137,6 +140,7 @@ class Services:
     dashboards = Built(build_dashboards)
     scheduler = Built(build_scheduler, calls_others=True)
     buses = Built(build_buses, calls_others=True)
+    pipes = Built(build_pipes, calls_others=True)
     lifecycles = Built(build_lifecycles, calls_others=True)
 
     def build_all(self) -> None:

@@ -79,7 +79,7 @@ class _Named(Generic[T]):
     """The entries of one kind by name, with the service's refusals."""
 
     def __init__(self, catalogue: CatalogueStore, kind: EntryKind[T], words: tuple[str, str]) -> None:
-        self._entries = Entries(catalogue, kind)
+        self._entries: Entries[T] = Entries(catalogue, kind)
         self._what, self._one = words
 
     async def get(self, name: str) -> T:

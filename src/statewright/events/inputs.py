@@ -13,7 +13,8 @@ from statewright.payload import Json, JsonMapping, dump_json
 
 _STEP: Final = re.compile(r"\.([A-Za-z0-9_\-/*]+)|\[([0-9]+|\*)\]|\[['\"]([^'\"]+)['\"]\]")
 _VARIABLE: Final = re.compile(r"<([A-Za-z0-9_.\-]+)>")
-_MISSING: Final = object()
+MISSING: Final = object()
+"""Stands for the value at a path that an event does not have."""
 PREDEFINED: Final = frozenset(
     {
         "aws.events.rule-arn", "aws.events.rule-name", "aws.events.event.ingestion-time", "aws.events.event",
@@ -52,8 +53,8 @@ def _resolved(value: Json, event: Json) -> Json:
 
 def value_at(path: str, event: Json) -> Json:
     """The value at a path of names, indices and wildcards; `None` where the event has none."""
-    found = _value(path, event)
-    return None if found is _MISSING else found
+    found = found_at(path, event)
+    return None if found is MISSING else found
 
 
 def payload_of(target: JsonMapping, event: JsonMapping, predefined: JsonMapping) -> str:
@@ -68,7 +69,7 @@ def payload_of(target: JsonMapping, event: JsonMapping, predefined: JsonMapping)
         return dump_json(event)
     variables = dict(predefined)
     for name, path in (transformer.get("InputPathsMap") or {}).items():
-        variables[name] = _value(path, event)
+        variables[name] = found_at(path, event)
     return fill(transformer["InputTemplate"], variables)
 
 
@@ -83,14 +84,14 @@ def fill(template: str, variables: JsonMapping) -> str:
     end = 0
     for found in _VARIABLE.finditer(template):
         before = template[end : found.start()]
-        quoted = _quoted_after(before, quoted)
+        quoted = quoted_after(before, quoted)
         parts.append(before)
         end = found.end()
         if found[1] not in variables:
             parts.append(found[0])
             continue
         value = variables[found[1]]
-        if value is _MISSING:
+        if value is MISSING:
             parts.append("" if quoted else '""')
         elif quoted:
             parts.append(value if isinstance(value, str) else dump_json(value).replace('"', ""))
@@ -100,7 +101,7 @@ def fill(template: str, variables: JsonMapping) -> str:
     return "".join(parts)
 
 
-def _quoted_after(text: str, quoted: bool) -> bool:
+def quoted_after(text: str, quoted: bool) -> bool:
     """True if the end of a text lies within quotes."""
     escaped = False
     for character in text:
@@ -113,17 +114,18 @@ def _quoted_after(text: str, quoted: bool) -> bool:
     return quoted
 
 
-def _value(path: str, event: Json) -> Json:
+def found_at(path: str, event: Json) -> Json:
+    """The value at a path of names, indices and wildcards; `MISSING` where the event has none."""
     if path == "$":
         return event
     if not path.startswith("$"):
-        return _MISSING
+        return MISSING
     values: list[Json] = [event]
     place, many = 1, False
     while place < len(path):
         step = _STEP.match(path, place)
         if step is None:
-            return _MISSING
+            return MISSING
         place = step.end()
         name = step[1] or step[3]
         if name == "*" or step[2] == "*":
@@ -136,7 +138,7 @@ def _value(path: str, event: Json) -> Json:
             values = [value[index] for value in values if isinstance(value, list) and index < len(value)]
     if many:
         return values
-    return values[0] if values else _MISSING
+    return values[0] if values else MISSING
 
 
 def _all(value: Json) -> list[Json]:

@@ -48,7 +48,6 @@ _LOST: Final = {
     "Custom": "its provider is not called, so its effects are missing",
     "AWS::Lambda::Url": "function URLs are not supported",
     "AWS::Logs": "only log groups are created; filters, streams and destinations are not",
-    "AWS::Pipes": "pipes are not supported: nothing leaves the source",
     "AWS::SES": "no mail is sent",
     "AWS::Events": "only buses, rules, connections and API destinations are created",
     "AWS::CodeDeploy": "aliases move to new code immediately",

@@ -1,4 +1,4 @@
-"""Schedules and their groups; event buses, their rules, connections and API destinations.
+"""Schedules and their groups; event buses, their rules, connections and API destinations; pipes.
 
 Owns that a rule's targets are what the project says: those that it names no more are taken away.
 """
@@ -11,10 +11,22 @@ from collections.abc import Mapping
 from typing import Final
 
 from statewright.payload import Json, JsonMapping
-from statewright.projects.deploy.kinds import TO_COME, CannotApply, Kind, Known, Site, Wanted, holds, text_of, typed
+from statewright.projects.deploy.kinds import (
+    TO_COME,
+    CannotApply,
+    Kind,
+    Known,
+    LeftOut,
+    Site,
+    Wanted,
+    holds,
+    text_of,
+    typed,
+)
 
 SCHEDULER: Final = "scheduler"
 EVENTS: Final = "events"
+PIPES: Final = "pipes"
 _DIGEST: Final = "ParametersDigest"
 _COUNTS: Final = (
     "MaximumEventAgeInSeconds", "MaximumRetryAttempts", "MaximumWindowInMinutes", "MaximumAgeInSeconds", "TaskCount",
@@ -117,6 +129,31 @@ def _targets(site: Site, wanted: Wanted, bus_name: str) -> None:
         site.change(EVENTS, "RemoveTargets", Ids=gone, **place)
 
 
+def pipe(site: Site, wanted: Wanted) -> Mapping[str, Json]:
+    """Create a pipe from a queue to a state machine, or change what differs."""
+    source, target = wanted.text("Source"), wanted.text("Target")
+    if ":sqs:" not in source:
+        raise LeftOut(f"pipes lead from queues only, not from {source}: streams of tables are not supported yet")
+    if ":stateMachine:" not in target:
+        raise LeftOut(f"pipes lead to state machines only, not to {target}")
+    if wanted.properties.get("Enrichment"):
+        raise CannotApply("pipes have no enrichment here: call it in the first state of the machine")
+    request = typed(
+        wanted.given("Target", "RoleArn", "Description", "DesiredState", "SourceParameters", "TargetParameters"),
+        numbers=("BatchSize", "MaximumBatchingWindowInSeconds"),
+    )
+    shown = site.found(PIPES, "DescribePipe", Name=wanted.name)
+    if shown is not None and shown["Source"] != source:
+        site.change(PIPES, "DeletePipe", Name=wanted.name)
+        site.replaced = True
+        shown = None
+    if shown is None:
+        site.create(PIPES, "CreatePipe", Name=wanted.name, Source=source, Tags=wanted.tags() or None, **request)
+    elif not holds(shown, {"DesiredState": "RUNNING", **request}):
+        site.change(PIPES, "UpdatePipe", Name=wanted.name, **request)
+    return {}
+
+
 def _delete_schedule(site: Site, known: Known) -> None:
     group_name, name = str(known.attributes["Arn"]).split("/")[1:3]
     site.change(SCHEDULER, "DeleteSchedule", Name=name, GroupName=group_name)
@@ -176,6 +213,10 @@ def destination(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     return {"Arn": arn, "ArnForPolicy": arn.rpartition("/")[0] or arn}
 
 
+def _delete_pipe(site: Site, known: Known) -> None:
+    site.change(PIPES, "DeletePipe", Name=known.ref)
+
+
 def _delete_connection(site: Site, known: Known) -> None:
     site.change(EVENTS, "DeleteConnection", Name=known.ref)
 
@@ -196,5 +237,6 @@ KINDS: Final = {
     ),
     "AWS::Events::Rule": Kind("rule", rule, _delete_rule, "Name", 64, "events:{region}:{account}:rule/{name}"),
     "AWS::Events::Connection": Kind("connection", connection, _delete_connection, "Name", 64),
+    "AWS::Pipes::Pipe": Kind("pipe", pipe, _delete_pipe, "Name", 64, "pipes:{region}:{account}:pipe/{name}"),
     "AWS::Events::ApiDestination": Kind("API destination", destination, _delete_destination, "Name", 64),
 }

@@ -1,0 +1,1 @@
+"""The EventBridge Pipes API: one function per operation."""

@@ -1,0 +1,31 @@
+"""EventBridge Pipes: from queues to state machines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from statewright.api.building import Building
+from statewright.api.service import REST, Service
+from statewright.api.sqs.service import build_queues
+
+if TYPE_CHECKING:
+    from statewright.events.pipes.pipes import Pipes
+
+SERVICE: Final = Service(
+    name="pipes",
+    title="EventBridge Pipes",
+    document="events.md",
+    package=__package__,
+    operations=("pipes",),
+    protocols=(REST,),
+    sdk_names=("pipes",),
+    deployed_by=("statewright.projects.deploy.schedules",),
+)
+
+
+def build_pipes(make: Building) -> Pipes:
+    """Build the pipes."""
+    from statewright.events.pipes.pipes import Pipes
+
+    ground = make.ground
+    return Pipes(ground.store, make(build_queues), ground.deliveries.calls, ground.clock, ground.config)

@@ -1,0 +1,1 @@
+"""EventBridge Pipes: messages of queues to state machines."""

@@ -1,0 +1,157 @@
+"""The pipes of one store: their catalogue, and one `RunningPipe` for each that is to run.
+
+Source: EventBridge Pipes API reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from statewright.clock import Clock
+from statewright.config import Config
+from statewright.errors import ApiError, Conflict
+from statewright.events.pipes.records import (
+    PIPE,
+    REQUEST_RESPONSE,
+    RUNNING,
+    Pipe,
+    check_ends,
+    check_pipe,
+    invalid,
+    no_pipe,
+)
+from statewright.events.pipes.running import RunningPipe
+from statewright.events.targets import CallService
+from statewright.payload import JsonMapping, JsonObject
+from statewright.queues.queues import Queues
+from statewright.stores.entries import Entries
+from statewright.stores.store import Store
+from statewright.tags import retagged
+
+_SHOWN: Final = ("LogConfiguration", "KmsKeyIdentifier")
+
+
+class Pipes:
+    """The pipes of one store."""
+
+    def __init__(self, store: Store, queues: Queues, call: CallService, clock: Clock, config: Config) -> None:
+        self._entries = Entries(store.catalogue, PIPE)
+        self._queues = queues
+        self._call = call
+        self._clock = clock
+        self._config = config
+        self._pipes: dict[str, Pipe] = {}
+        self._running: dict[str, RunningPipe] = {}
+
+    async def start(self) -> None:
+        """Read the catalogue, and run the pipes that are to run. Queues must have started."""
+        async for pipe in self._entries.walk():
+            self._pipes[pipe.name] = pipe
+        for pipe in self._pipes.values():
+            self._run(pipe)
+
+    async def stop(self) -> None:
+        """Stop every pipe; the next process continues."""
+        for name in list(self._running):
+            await self._running.pop(name).stop()
+
+    def get(self, name: str) -> Pipe:
+        """Raises: ApiError (`NotFoundException`)."""
+        found = self._pipes.get(name)
+        if found is None:
+            raise no_pipe(name)
+        return found
+
+    def by_arn(self, arn: str) -> Pipe:
+        """Raises: ApiError (`NotFoundException`)."""
+        return self.get(arn.rpartition(":pipe/")[2])
+
+    def all(self) -> list[Pipe]:
+        """Every pipe, by name."""
+        return sorted(self._pipes.values(), key=lambda one: one.name)
+
+    async def create(self, request: JsonMapping) -> Pipe:
+        """Create a pipe. The request has the members of CreatePipe. Raises: ApiError."""
+        name = request["Name"]
+        if name in self._pipes:
+            raise ApiError("ConflictException", f"Pipe {name} already exists.", status=409)
+        now_ms = self._clock.now_ms()
+        made = Pipe(
+            name, request["Source"], request["Target"], request["RoleArn"], now_ms, now_ms,
+            request.get("DesiredState", RUNNING), request.get("Description"),
+            request.get("SourceParameters") or {}, request.get("TargetParameters") or {},
+            dict(request.get("Tags") or {}), _shown(request),
+        )  # fmt: skip
+        await self._check(made, request)
+        return await self._write(made)
+
+    async def update(self, request: JsonMapping) -> Pipe:
+        """Change a pipe; its source stays. The request has the members of UpdatePipe. Raises: ApiError."""
+        found = self.get(request["Name"])
+        source = {**found.source_parameters, **(request.get("SourceParameters") or {})}
+        made = replace(
+            found, role_arn=request["RoleArn"], target=request.get("Target") or found.target,
+            desired=request.get("DesiredState") or found.desired,
+            description=request.get("Description", found.description), source_parameters=source,
+            target_parameters=request.get("TargetParameters", found.target_parameters),
+            shown={**found.shown, **_shown(request)}, modified_ms=self._clock.now_ms(),
+        )  # fmt: skip
+        await self._check(made, request)
+        return await self._write(made)
+
+    async def set_state(self, name: str, desired: str) -> Pipe:
+        """Run or stop a pipe. Raises: ApiError."""
+        return await self._write(replace(self.get(name), desired=desired, modified_ms=self._clock.now_ms()))
+
+    async def tag(self, arn: str, tags: Mapping[str, str], remove: Iterable[str] = ()) -> None:
+        """Add tags to a pipe and remove others. Raises: ApiError."""
+        pipe = self.by_arn(arn)
+        await self._write(replace(pipe, tags=retagged(pipe.tags, tags, remove)))
+
+    async def delete(self, name: str) -> Pipe:
+        """Delete a pipe; executions that it started continue. Raises: ApiError."""
+        pipe = self.get(name)
+        await self._entries.delete(pipe)
+        del self._pipes[name]
+        await self._halt(name)
+        return pipe
+
+    async def _check(self, pipe: Pipe, request: JsonMapping) -> None:
+        check_ends(pipe.source, pipe.target, self._config)
+        try:
+            queue = self._queues.find(pipe.source)
+        except ApiError as missing:
+            raise invalid(f"Source {pipe.source} cannot be read: {missing.message}") from None
+        check_pipe(pipe, request, is_fifo=queue.settings.fifo)
+        try:
+            machine = await self._call("sfn", "describeStateMachine", {"StateMachineArn": pipe.target}, request_id="")
+        except ApiError as missing:
+            raise invalid(f"Target {pipe.target} cannot be invoked: {missing.message}") from None
+        if pipe.invocation == REQUEST_RESPONSE and machine["type"] != "EXPRESS":
+            raise invalid("InvocationType REQUEST_RESPONSE is not supported for STANDARD state machine workflows.")
+
+    async def _write(self, pipe: Pipe) -> Pipe:
+        try:
+            pipe = await self._entries.write(pipe)
+        except Conflict:
+            raise ApiError("ConflictException", f"Pipe {pipe.name} is being changed. Try again.", status=409) from None
+        self._pipes[pipe.name] = pipe
+        await self._halt(pipe.name)
+        self._run(pipe)
+        return pipe
+
+    def _run(self, pipe: Pipe) -> None:
+        if pipe.desired == RUNNING:
+            run = self._running[pipe.name] = RunningPipe(pipe, self._queues, self._call, self._clock, self._config)
+            run.start()
+
+    async def _halt(self, name: str) -> None:
+        run = self._running.pop(name, None)
+        if run is not None:
+            await run.stop()
+
+
+def _shown(request: JsonMapping) -> JsonObject:
+    return {name: request[name] for name in _SHOWN if request.get(name)}

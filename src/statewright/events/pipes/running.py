@@ -1,0 +1,159 @@
+"""One running pipe: receives messages, drops those that its filters reject, starts executions, deletes the messages.
+
+A message that starts no execution stays in its queue: it becomes visible again after the queue's visibility timeout,
+and goes to the queue's dead-letter queue in the end. The name of an execution follows from the messages, so that a
+batch that comes a second time, because the server was killed before it deleted the messages, starts nothing twice.
+
+Source: EventBridge user guide, "Amazon SQS queue as a source", "Pipes batching and concurrency".
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Final
+
+from statewright import chance
+from statewright.background import Background, beyond_in_thread
+from statewright.clock import Clock
+from statewright.config import Config
+from statewright.errors import ApiError, StoreError
+from statewright.events.pipes.inputs import input_of
+from statewright.events.pipes.records import REQUEST_RESPONSE, Pipe
+from statewright.events.targets import CallService
+from statewright.functions.event_sources.batches import compile_filters, record_of
+from statewright.instants import iso_seconds
+from statewright.payload import Json
+from statewright.query.matching import LOOP_WORK, MOST_WORK, Matching, TooMuchWork
+from statewright.queues.messages import Received
+from statewright.queues.queues import Queue, Queues
+
+POLL_MS: Final = 20_000
+"""Longest wait of a poll for a message. Source: SQS quotas, long polling."""
+MOST_AT_ONCE: Final = 10
+"""Batches of a pipe that are under way at a time. Statewright's own limit."""
+_FIRST_PAUSE_MS: Final = 1_000
+_LONGEST_PAUSE_MS: Final = 60_000
+
+log = logging.getLogger("statewright.events")
+
+
+class RunningPipe:
+    """Runs a pipe from `start` until `stop`."""
+
+    def __init__(self, pipe: Pipe, queues: Queues, call: CallService, clock: Clock, config: Config) -> None:
+        self._pipe = pipe
+        self._queues = queues
+        self._call = call
+        self._clock = clock
+        self._config = config
+        self._passes = compile_filters(pipe.filters)
+        self._batches = Background(f"a batch of the pipe {pipe.name}")
+        self._free = asyncio.Event()
+        self._polling: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to poll."""
+        self._polling = asyncio.get_running_loop().create_task(self._poll())
+
+    async def stop(self) -> None:
+        """Stop polling; messages of batches under way become visible again by their timeout."""
+        if self._polling is not None:
+            self._polling.cancel()
+            await asyncio.gather(self._polling, return_exceptions=True)
+        await self._batches.stop()
+
+    async def _poll(self) -> None:
+        pause_ms = _FIRST_PAUSE_MS
+        while True:
+            try:
+                await self._turn()
+                pause_ms = _FIRST_PAUSE_MS
+            except (ApiError, StoreError) as problem:
+                log.warning("the pipe %s: %s", self._pipe.name, problem)
+                await self._clock.sleep_until(self._clock.now_ms() + pause_ms)
+                pause_ms = min(2 * pause_ms, _LONGEST_PAUSE_MS)
+            except Exception:
+                log.exception("the pipe %s has stopped because of a bug in Statewright", self._pipe.name)
+                return
+
+    async def _turn(self) -> None:
+        """Receive the messages of one batch, and start it."""
+        queue = self._queues.find(self._pipe.source)
+        while len(self._batches) >= (1 if queue.settings.fifo else MOST_AT_ONCE):
+            self._free.clear()
+            await self._free.wait()
+        batch = await self._received(queue)
+        if batch:
+            self._batches.spawn(self._sent(queue, batch)).add_done_callback(lambda _: self._free.set())
+
+    async def _received(self, queue: Queue) -> list[tuple[Received, dict[str, Json]]]:
+        """The messages of a batch that pass the filters, with their records; the others are deleted."""
+        batch: list[tuple[Received, dict[str, Json]]] = []
+        ends_ms: int | None = None
+        while len(batch) < self._pipe.batch_size:
+            now_ms = self._clock.now_ms()
+            if ends_ms is not None and now_ms >= ends_ms:
+                break
+            wait_ms = POLL_MS if ends_ms is None else min(POLL_MS, ends_ms - now_ms)
+            found = await self._queues.receive(queue, most=self._pipe.batch_size - len(batch), wait_ms=wait_ms)
+            if not found and not batch:
+                break
+            passing = await self._passing(queue, found)
+            batch += passing
+            if batch and ends_ms is None:
+                ends_ms = self._clock.now_ms() + self._pipe.window_ms
+        return batch
+
+    async def _passing(self, queue: Queue, found: list[Received]) -> list[tuple[Received, dict[str, Json]]]:
+        records = [(one, record_of(one, self._pipe.source, self._config.region)) for one in found]
+        passes = self._passes
+        if passes is None:
+            return records
+        kept, unwanted = [], []
+        for message, record in records:
+            try:
+                is_wanted = await beyond_in_thread(
+                    self._clock, TooMuchWork, lambda record=record: passes(record, Matching(LOOP_WORK)),  # type: ignore[misc]
+                    lambda record=record: passes(record, Matching(MOST_WORK)),  # type: ignore[misc]
+                )  # fmt: skip
+            except TooMuchWork:
+                log.warning("the message %s stays in its queue: the filters of the pipe %s take too much work over it",
+                            message.message_id, self._pipe.name)  # fmt: skip
+                continue
+            if is_wanted:
+                kept.append((message, record))
+            else:
+                unwanted.append(message.handle)
+        if unwanted:
+            await self._queues.delete(queue, unwanted)
+        return kept
+
+    async def _sent(self, queue: Queue, batch: list[tuple[Received, dict[str, Json]]]) -> None:
+        """Start an execution with a batch, and delete its messages."""
+        pipe = self._pipe
+        arn = pipe.arn(self._config)
+        predefined = {
+            "aws.pipes.pipe-arn": arn, "aws.pipes.pipe-name": pipe.name, "aws.pipes.source-arn": pipe.source,
+            "aws.pipes.target-arn": pipe.target,
+            "aws.pipes.event.ingestion-time": iso_seconds(self._clock.now_ms()),
+        }  # fmt: skip
+        given = input_of([record for _, record in batch], pipe.template, predefined)
+        name = chance.uuid_of_name("/".join([arn, *(message.message_id for message, _ in batch)]))
+        is_sync = pipe.invocation == REQUEST_RESPONSE
+        request = {"StateMachineArn": pipe.target, "Name": name, "Input": given}
+        action = "startSyncExecution" if is_sync else "startExecution"
+        try:
+            answer = await self._call("sfn", action, request, request_id=name)
+        except (ApiError, StoreError) as problem:
+            if not (isinstance(problem, ApiError) and problem.code == "ExecutionAlreadyExists"):
+                log.warning("a batch of the pipe %s stays in its queue: %s", pipe.name, problem)
+                return
+            answer = {}
+        if is_sync and answer.get("status", "SUCCEEDED") != "SUCCEEDED":
+            log.warning("a batch of the pipe %s stays in its queue: its execution %s", pipe.name, answer["status"])
+            return
+        try:
+            await self._queues.delete(queue, [message.handle for message, _ in batch])
+        except (ApiError, StoreError) as problem:
+            log.warning("messages of the pipe %s are not deleted: %s", pipe.name, problem)
