@@ -52,7 +52,7 @@ def environment_of(server: Server, home: Path, settings: str | None = None) -> d
 def client_folder() -> Path:
     """The folder with the commands of the clients' environment. Skips where that could not be installed."""
     if not (CLIENTS / ".ready").is_file():
-        pytest.skip(f"the packages of tests/clients/requirements.lock are not in {CLIENTS.name}/: make test-slow")
+        pytest.skip("`make test-slow` installs tests/clients/requirements.lock, which is not there")
     return CLIENTS / "bin"
 
 
