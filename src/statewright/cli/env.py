@@ -13,7 +13,7 @@ from statewright.cli.output import FAILED, OK, Stop, stderr, stdout
 
 NOTES = (
     "JavaScript v3: make SFNClient with disableHostPrefix: true, for StartSyncExecution and TestState",
-    "JavaScript v2 does not read AWS_ENDPOINT_URL: pass endpoint and s3ForcePathStyle: true",
+    "JavaScript v2 does not read AWS_ENDPOINT_URL: set endpoint, s3ForcePathStyle: true, hostPrefixEnabled: false",
     "AWS CLI v1 ignores AWS_ENDPOINT_URL for SQS: statewright aws sqs ..., or --endpoint-url",
 )
 """Clients that need more than these variables; `docs/clients.md` has all that were tried."""

@@ -31,6 +31,8 @@ GATHERED_BYTES: Final = 512 * 1024
 """Bytes of a long body that are gathered before its reader wakes; each connection buffers at most this and one read."""
 WHOLE_BYTES: Final = 64 * 1024
 """Longest body that is copied behind its head, to be written in one piece."""
+TLS_HANDSHAKE: Final = b"\x16\x03"
+"""The first bytes of a connection with TLS. Source: RFC 8446, section 5.1."""
 _CONTROLS: Final = bytes(range(32)) + b"\x7f"
 
 log = logging.getLogger("statewright.server")
@@ -95,6 +97,16 @@ class Connections(ServerState):
         """Connections without a complete request, the longest idle first."""
         self.cut = 0
         self._warned = False
+        self._hinted = False
+
+    def hint_at_tls(self) -> None:
+        """Log, once, that a client speaks TLS."""
+        if not self._hinted:
+            self._hinted = True
+            log.warning(
+                "a client speaks TLS (https) to this port, which does not: give it an endpoint that begins with "
+                "http://, or put a proxy with TLS in front"
+            )
 
     def make_room(self) -> None:
         """Close the connection that has been idle longest, if too many are open."""
@@ -186,6 +198,8 @@ class GuardedProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Called with bytes that have arrived."""
         if self.head_since is not None:
+            if not self.head_bytes and data.startswith(TLS_HANDSHAKE):
+                self.server_state.hint_at_tls()
             self.head_bytes += len(data)
         super().data_received(data)
         if self.head_since is not None and self.head_bytes > HEAD_BYTES and not self.transport.is_closing():

@@ -73,6 +73,21 @@ def test_requests_are_answered_and_a_signal_ends_it():
     assert "uvicorn" not in answer
 
 
+def test_a_client_with_tls_earns_one_hint(caplog):
+    hello = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
+
+    async def talk(_server: Any, port: int, found: list[str]) -> None:
+        for text in (hello, hello, b"GET /\x16\x03 HTTP/1.1\r\n\r\n"):
+            reader, writer = await exchange(port, text)
+            found.append((await reader.read()).decode().split("\r")[0])
+            writer.close()
+            await writer.wait_closed()
+
+    assert asyncio.run(serving(talk))[:2] == ["HTTP/1.1 400 Bad Request"] * 2
+    (hint,) = [one.getMessage() for one in caplog.records if "TLS" in one.getMessage()]
+    assert "give it an endpoint that begins with http://" in hint
+
+
 @pytest.mark.parametrize(
     ("text", "part", "timeout_seconds"),
     [
