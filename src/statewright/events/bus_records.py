@@ -5,23 +5,21 @@ Source: EventBridge API reference and quotas; texts as SDK users report them unl
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 import orjson
 
-from statewright.asl.text.jackson import Fault, fault_at, first_fault
 from statewright.config import Config
 from statewright.engine.catalogue_timers import timer_row
 from statewright.errors import ApiError
 from statewright.events.expressions import Expression, ExpressionError, parse
 from statewright.events.inputs import PREDEFINED, variables_of
+from statewright.events.patterns import BadPattern, pattern_of
 from statewright.events.targets import UNIVERSAL, Unsupported, call_of
-from statewright.payload import Json, JsonMapping, JsonTextError, parse_json
-from statewright.query.event_pattern import Pattern, PatternError, compile_pattern
+from statewright.payload import Json, JsonMapping
+from statewright.query.event_pattern import Pattern
 from statewright.stores.entries import EntryKind
 from statewright.stores.protocol import EntryRow
 
@@ -130,54 +128,11 @@ def too_many() -> ApiError:
 
 def read_pattern(text: str) -> Pattern:
     """Compile an event pattern. Raises: ApiError (`InvalidEventPatternException`)."""
-    fault = first_fault(text)
-    if fault is not None:
-        raise _bad_pattern(fault)
     try:
-        return compile_pattern(parse_json(text), leaves=False)
-    except JsonTextError as problem:
-        raise ApiError("InvalidEventPatternException", f"Event pattern is not valid. Reason: {problem}") from None
-    except PatternError as problem:
-        raise _bad_pattern(fault_at(text, problem.reason, _offset(text, problem))) from None
-
-
-def _bad_pattern(fault: Fault) -> ApiError:
-    return ApiError("InvalidEventPatternException", f"Event pattern is not valid. Reason: {fault.message}")
-
-
-_DECODER: Final = json.JSONDecoder()
-_BLANK: Final = re.compile(r"[ \t\r\n]*")
-
-
-def _offset(text: str, problem: PatternError) -> int:
-    """The offset at which the service's parser reports a problem: after a container or scalar, or one into a value."""
-    at = _after_blanks(text, 0)
-    for step in problem.place:
-        at = _member(text, at, step)
-    if problem.closed or text[at] not in '"[{':
-        return _DECODER.raw_decode(text, at)[1]
-    return at + 1
-
-
-def _member(text: str, at: int, step: str | int) -> int:
-    """The offset of a member of the object or array at an offset."""
-    at = _after_blanks(text, at + 1)
-    number = 0
-    while True:
-        name: str | int = number
-        if isinstance(step, str):
-            name, at = _DECODER.raw_decode(text, at)
-            at = _after_blanks(text, _after_blanks(text, at) + 1)
-        if name == step:
-            return at
-        _, at = _DECODER.raw_decode(text, at)
-        at = _after_blanks(text, _after_blanks(text, at) + 1)
-        number += 1
-
-
-def _after_blanks(text: str, at: int) -> int:
-    found = _BLANK.match(text, at)
-    return found.end() if found is not None else at
+        return pattern_of(text, leaves=False)
+    except BadPattern as problem:
+        reason = f"Event pattern is not valid. Reason: {problem}"
+        raise ApiError("InvalidEventPatternException", reason) from None
 
 
 def sources_of(rule: Rule) -> Iterable[str | None]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ipaddress
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from statewright.payload import Json
@@ -45,21 +45,24 @@ Accept = Callable[[Accepted, Json, Place], None]
 class PatternError(ValueError):
     """Raised for an invalid pattern. `reason` says why, the text also where.
 
-    The fault was noticed as the value at `place` began, or at the end of it if `closed`.
+    The fault was noticed as the value at `place` began, or at the end of it if `closed`; the service names no place for
+    it unless `is_located`.
     """
 
-    def __init__(self, reason: str, place: Place = (), *, closed: bool = False) -> None:
+    def __init__(self, reason: str, place: Place = (), *, closed: bool = False, is_located: bool = True) -> None:
         where = ".".join(str(step) for step in place)
         super().__init__(f"Event pattern is not valid. Reason: {reason}" + (f" at '{where}'" if where else ""))
         self.reason = reason
         self.place = place
         self.closed = closed
+        self.is_located = is_located
 
 
-def compile_pattern(pattern: Json, *, leaves: bool = True) -> Pattern:
+def compile_pattern(pattern: Json, *, leaves: bool = True, objects_below_dots: bool = False) -> Pattern:
     """A predicate for whole events.
 
-    `leaves` is false if the top of the pattern must be an object, as in rules.
+    `leaves` is false if the top of the pattern must be an object, as in rules. A name with dots is a path, in patterns
+    and in events; in events its value may be an object if `objects_below_dots`, as in topics (observed).
 
     Raises: PatternError.
     """
@@ -67,46 +70,82 @@ def compile_pattern(pattern: Json, *, leaves: bool = True) -> Pattern:
         raise PatternError("Filter is not an object")
     if not pattern and not leaves:
         raise PatternError("Empty objects are not allowed", closed=True)
-    return _object(pattern, ())
+    return _object(pattern, (), objects_below_dots)
 
 
-def _object(pattern: Mapping[str, Json], where: Place) -> Test:
+def _object(pattern: Mapping[str, Json], where: Place, objects_below_dots: bool) -> Test:
     if len(where) > DEPTH:
         raise PatternError("The pattern is nested too deep")
-    tests: list[tuple[str, Test, ArrayTest | None]] = []
+    tests: list[_Part] = []
     alternatives: list[Test] | None = None
     for name, part in pattern.items():
         at = (*where, name)
+        first, *path = name.split(".", DEPTH)
         if name == "$or":
-            alternatives = _alternatives(part, at)
+            alternatives = _alternatives(part, at, objects_below_dots)
         elif isinstance(part, dict):
             if not part:
                 raise PatternError("Empty objects are not allowed", at, closed=True)
-            tests.append((name, _object(part, at), None))
+            tests.append(_below(first, path, _object(part, at, objects_below_dots), None, objects_below_dots))
         elif isinstance(part, list):
-            tests.append((name, *_any_of(part, at)))
+            tests.append(_below(first, path, *_any_of(part, at), objects_below_dots))
         else:
             raise PatternError(f'"{name}" must be an object or an array', at)
+    return _all_of(tests, alternatives, objects_below_dots)
 
+
+_Part = tuple[str, Test, ArrayTest | None]
+"""A name, the test of its value, and for a leaf the test of its value if that is an array."""
+
+
+def _below(first: str, path: Sequence[str], test: Test, of_array: ArrayTest | None, objects_below_dots: bool) -> _Part:
+    """The test of a name with dots: of an object in an object."""
+    for name in reversed(path):
+        test, of_array = _all_of([(name, test, of_array)], None, objects_below_dots), None
+    return first, test, of_array
+
+
+def _all_of(tests: Sequence[_Part], alternatives: Sequence[Test] | None, objects_below_dots: bool) -> Test:
     def matches(value: Json, matching: Matching) -> bool:
         if isinstance(value, list):
             # An array matches if one of its elements does.
             matching.spend(len(value) * _OBJECT)
-            return any(matches(element, matching) for element in value if isinstance(element, dict))
+            return any(matches(element, matching) for element in value if isinstance(element, (dict, list)))
         here = value if isinstance(value, dict) else {}
         for name, test, of_array in tests:
             found = here.get(name, MISSING)
-            if of_array is None or not isinstance(found, list):
+            if of_array is None:
+                if found is MISSING and here:
+                    found = _below_dots(here, name, objects_below_dots, matching)
                 if not test(found, matching):
                     return False
-            elif not of_array(found or _EMPTY, matching):
+            elif not isinstance(found, list):
+                if not test(found, matching):
+                    return False
+            elif not of_array(matching.leaves(found) or _NOTHING, matching):
                 return False
         return alternatives is None or any(one(value, matching) for one in alternatives)
 
     return matches
 
 
-def _alternatives(part: Json, at: Place) -> list[Test]:
+def _below_dots(here: Mapping[str, Json], name: str, with_objects: bool, matching: Matching) -> Json:
+    """The object whose members an object has under names with dots: `b` of `{"a.b": 1}` is below `a`."""
+    matching.spend(len(here))
+    start = f"{name}."
+    found = {
+        other[len(start) :]: value
+        for other, value in here.items()
+        if other.startswith(start) and (with_objects or not isinstance(value, dict))
+    }
+    return found or MISSING
+
+
+_NOTHING: Final[Sequence[Json]] = (MISSING,)
+"""An array without leaves has none at its place, so that nothing exists there (observed)."""
+
+
+def _alternatives(part: Json, at: Place, objects_below_dots: bool) -> list[Test]:
     if not isinstance(part, list):
         raise PatternError("It must be an Array followed with $or.", at)
     found: list[Test] = []
@@ -115,14 +154,10 @@ def _alternatives(part: Json, at: Place) -> list[Test]:
             raise PatternError("Only JSON object is allowed in array of $or relationship.", (*at, number))
         if not one:
             raise PatternError("Empty objects are not allowed", (*at, number), closed=True)
-        found.append(_object(one, (*at, number)))
+        found.append(_object(one, (*at, number), objects_below_dots))
     if len(found) < 2:
         raise PatternError("There must have at least 2 Objects in $or relationship.", at, closed=True)
     return found
-
-
-_EMPTY: Final[list[Json]] = [object()]
-"""Stands for an empty array: it exists, and equals nothing."""
 
 
 def _any_of(choices: list[Json], where: Place) -> tuple[Test, ArrayTest]:
@@ -156,11 +191,10 @@ def _accept(accepted: Accepted, choice: Json, where: Place) -> None:
 # ------------------------------------------------------------------ operators
 
 
-def _texts(argument: Json, name: str, where: Place) -> list[str]:
-    found = argument if isinstance(argument, list) else [argument]
-    if not found or not all(isinstance(one, str) and one for one in found):
+def _text(argument: Json, name: str, where: Place) -> str:
+    if not isinstance(argument, str):
         raise PatternError(f"{name} match pattern must be a string", where)
-    return found
+    return argument
 
 
 def _affix(name: str, plain: str, folded: str) -> Accept:
@@ -183,18 +217,18 @@ def _exists(accepted: Accepted, argument: Json, where: Place) -> None:
     if argument:
         accepted.others.append(lambda value, _: value is not MISSING and not isinstance(value, dict))
     else:
-        accepted.others.append(lambda value, _: value is MISSING)
+        accepted.others.append(lambda value, _: value is MISSING or isinstance(value, dict))
 
 
 def _ignoring_case(accepted: Accepted, argument: Json, where: Place) -> None:
-    accepted.folded += _texts(argument, "equals-ignore-case", where)
+    accepted.folded.append(_text(argument, "equals-ignore-case", where))
 
 
 def _wildcard(accepted: Accepted, argument: Json, where: Place) -> None:
-    for text in _texts(argument, "wildcard", where):
-        if "**" in text:
-            raise PatternError(f"Consecutive wildcard characters at pos {text.index('**')}", where)
-        accepted.others.append(_like(Wildcards(text)))
+    text = _text(argument, "wildcard", where)
+    if "**" in text:
+        raise PatternError(f"Consecutive wildcard characters at pos {text.index('**') + 1}", where)
+    accepted.others.append(_like(Wildcards(text)))
 
 
 def _like(wildcards: Wildcards) -> Test:
@@ -284,7 +318,7 @@ def _anything_but(accepted: Accepted, argument: Json, where: Place) -> None:
         (name, inner), *others = argument.items()
         if name not in ("prefix", "suffix", "equals-ignore-case", "wildcard"):
             raise PatternError(f"Unsupported anything-but pattern: {name}", (*where, name))
-        for text in _texts(inner, name, (*where, name)):
+        for text in _refused_texts(inner, name, (*where, name)):
             _OPERATORS[name](refused, text, (*where, name))
         if others:
             raise PatternError("Only one key allowed in match expression", (*where, others[0][0]))
@@ -298,11 +332,39 @@ def _anything_but(accepted: Accepted, argument: Json, where: Place) -> None:
     )
 
 
+def _refused_texts(argument: Json, name: str, where: Place) -> list[Json]:
+    """The texts of an operator inside of anything-but: one, or a list."""
+    found = argument if isinstance(argument, list) else [argument]
+    if name in ("prefix", "suffix"):
+        if isinstance(argument, dict):
+            raise PatternError("Value of anything-but must be an array or single string/number value.", where)
+        if not all(isinstance(one, str) for one in found):
+            raise PatternError("prefix/suffix match pattern must be a string", where)
+        if "" in found:
+            raise PatternError("Null prefix/suffix not allowed", where)
+    elif name == "equals-ignore-case" and not all(isinstance(one, str) for one in found):
+        words = "Inside anything-but/equals-ignore-case list, number|start|null|boolean is not supported."
+        raise PatternError(words, where)
+    return found
+
+
 def _cidr(accepted: Accepted, argument: Json, where: Place) -> None:
+    if not isinstance(argument, str):
+        raise PatternError("prefix match pattern must be a string", where)
+    address, slash, bits = argument.partition("/")
+    if not slash or "/" in bits:
+        raise PatternError("Malformed CIDR, one '/' required", where, is_located=False)
+    if not (bits.isascii() and bits.isdigit()):
+        raise PatternError("Malformed CIDR, mask bits must be an integer", where, is_located=False)
+    try:
+        ipaddress.ip_address(address)
+    except ValueError:
+        raise PatternError(f"Nonstandard IP address: {address}", where, is_located=False) from None
     try:
         accepted.networks.append(ipaddress.ip_network(argument, strict=False))
-    except (ValueError, TypeError):
-        raise PatternError("Malformed CIDR, one '/' required", where) from None
+    except ValueError:
+        # The text for this was never recorded.
+        raise PatternError("Malformed CIDR, mask bits must not exceed the address", where, is_located=False) from None
 
 
 _OPERATORS: Final[dict[str, Accept]] = {

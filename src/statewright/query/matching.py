@@ -23,9 +23,13 @@ LOOP_WORK: Final = 100_000
 MOST_WORK: Final = 2_500_000
 """Work that matching one event may cost anywhere: half a second. Ours."""
 
+MANY: Final = 32
+"""Elements from which an array is indexed."""
 SCALARS: Final = frozenset((str, int, float, bool, type(None)))
 _ORDERS: Final = 8
 """Comparisons for each element of an array that is indexed: it may be put in several orders."""
+_TYPES: Final = 8
+"""Elements whose types are looked at in the time of one comparison."""
 _LONGEST_ADDRESS: Final = 256
 """Characters of an IPv6 address with its zone. Ours."""
 _ADDRESS_4: Final = re.compile(r"\.".join(["(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"] * 4))
@@ -44,11 +48,12 @@ class Matching:
     must live, unchanged, as long as this object.
     """
 
-    __slots__ = ("_indexes", "_left")
+    __slots__ = ("_indexes", "_leaves", "_left")
 
     def __init__(self, most: int | None = None) -> None:
         self._left: float = math.inf if most is None else most
         self._indexes: dict[int, Index] = {}
+        self._leaves: dict[int, Sequence[Json]] = {}
 
     def spend(self, work: int) -> None:
         """Count some work before it is done. Raises: TooMuchWork."""
@@ -63,6 +68,31 @@ class Matching:
             self.spend(_ORDERS * len(values))
             found = self._indexes[id(values)] = Index(values)
         return found
+
+    def leaves(self, values: Sequence[Json]) -> Sequence[Json]:
+        """The elements of an array that are no objects, and those of the arrays in it. Raises: TooMuchWork."""
+        if len(values) < MANY:
+            return _leaves_of(values)
+        found = self._leaves.get(id(values))
+        if found is None:
+            self.spend(len(values) // _TYPES)
+            found = self._leaves[id(values)] = _leaves_of(values)
+        return found
+
+
+def _leaves_of(values: Sequence[Json]) -> Sequence[Json]:
+    kinds = set(map(type, values))
+    if dict not in kinds and list not in kinds:
+        return values
+    found: list[Json] = []
+    rest = list(reversed(values))
+    while rest:
+        value = rest.pop()
+        if isinstance(value, list):
+            rest += reversed(value)
+        elif not isinstance(value, dict):
+            found.append(value)
+    return found
 
 
 class Index:
@@ -100,7 +130,10 @@ class Index:
     @cached_property
     def _numbers(self) -> list[float]:
         return sorted(
-            value for value in self.values if (type(value) is int or type(value) is float) and not math.isnan(value)
+            # Whole numbers may be too long for floats; NaN, which has no place in an order, does not equal itself.
+            value
+            for value in self.values
+            if (type(value) is int or type(value) is float) and value == value
         )
 
     @cached_property

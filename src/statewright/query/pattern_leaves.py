@@ -19,7 +19,7 @@ from typing import Final
 
 from statewright.payload import Json
 from statewright.query.comparison import frozen
-from statewright.query.matching import SCALARS, Matching, address_of
+from statewright.query.matching import MANY, SCALARS, Matching, address_of
 
 Test = Callable[[Json, Matching], bool]
 """Tests one value; an object that is no JSON value stands for a missing one. Raises: TooMuchWork, as `ArrayTest`."""
@@ -30,8 +30,6 @@ Span = tuple[float, bool, float, bool]
 
 FEW: Final = 4
 """Values up to which a leaf compares with each one."""
-MANY: Final = 32
-"""Elements from which an array is indexed."""
 
 
 @dataclass(slots=True)
@@ -191,7 +189,7 @@ class Leaf:
         if kind is str:
             if self._texts and self._accepts_text(value):
                 return True
-        elif self._spans and (kind is int or kind is float) and not math.isnan(value) and _within(self._spans, value):
+        elif self._spans and (kind is int or kind is float) and value == value and _within(self._spans, value):
             return True
         return bool(self._others) and any(test(value, matching) for test in self._others)
 

@@ -15,8 +15,9 @@ from typing import Final
 
 import orjson
 
+from statewright.events.patterns import BadPattern, pattern_of
 from statewright.payload import Json, JsonMapping, JsonObject
-from statewright.query.event_pattern import Pattern, PatternError, compile_pattern
+from statewright.query.event_pattern import Pattern
 from statewright.query.matching import Matching
 from statewright.topics.refusals import invalid
 
@@ -86,9 +87,9 @@ def compile_filter(text: str, scope: str) -> Filter | None:
         raise invalid("FilterPolicy: Filter policy is too complex")
     _check_numbers(policy)
     try:
-        matches = compile_pattern(policy)
-    except PatternError as problem:
-        raise invalid(f"FilterPolicy: {str(problem).partition('Reason: ')[2] or problem}") from None
+        matches = pattern_of(text, objects_below_dots=True)
+    except BadPattern as problem:
+        raise invalid(f"FilterPolicy: {problem}") from None
     if scope == ATTRIBUTES:
         return lambda message, _: matches(message.attributes, message.matching)
     return lambda message, text: _matches_body(matches, message.body(text), message.matching)

@@ -57,7 +57,9 @@ EVENT: dict[str, Any] = {
         ({"detail": {"other": [{"exists": False}]}}, True),
         ({"other": {"deep": [{"exists": False}]}}, True),
         ({"detail": [{"exists": True}]}, False),
-        ({"empty": [{"exists": True}]}, True),
+        ({"empty": [{"exists": True}]}, False),
+        ({"empty": [{"exists": False}]}, True),
+        ({"empty": [{"anything-but": "x"}]}, False),
         ({"empty": ["x"]}, False),
         ({"detail": {"state": [{"anything-but": "Open"}]}}, True),
         ({"detail": {"state": [{"anything-but": ["Open", "Shipped"]}]}}, False),
@@ -114,8 +116,20 @@ def test_what_is_no_object_matches_only_absence():
         ({"a": [{"numeric": [">", 1, "=", 3]}]}, "Bad numeric range operator: ="),
         ({"a": [{"numeric": [">", 3, "<", 1]}]}, "Bottom must be less than top"),
         ({"a": [{"numeric": [">", 1, "<", 3, "<", 4]}]}, "Too many terms in numeric range"),
-        ({"a": [{"cidr": "x"}]}, "Malformed CIDR"),
-        ({"a": [{"wildcard": "a**b"}]}, "Consecutive wildcard characters at pos 1"),
+        ({"a": [{"cidr": "x"}]}, "Malformed CIDR, one '/' required"),
+        ({"a": [{"cidr": "10.0.0.0/8/8"}]}, "Malformed CIDR, one '/' required"),
+        ({"a": [{"cidr": "10.0.0.0/x"}]}, "Malformed CIDR, mask bits must be an integer"),
+        ({"a": [{"cidr": "a.0.0/8"}]}, "Nonstandard IP address: a.0.0"),
+        ({"a": [{"cidr": "10.0.0.0/99"}]}, "Malformed CIDR"),
+        ({"a": [{"cidr": ["10.0.0.0/8"]}]}, "prefix match pattern must be a string"),
+        ({"a": [{"wildcard": 3}]}, "wildcard match pattern must be a string"),
+        ({"a": [{"equals-ignore-case": ["x"]}]}, "equals-ignore-case match pattern must be a string"),
+        ({"a": [{"anything-but": {"prefix": {"equals-ignore-case": "x"}}}]}, "single string/number value"),
+        ({"a": [{"anything-but": {"suffix": [3, "x"]}}]}, "prefix/suffix match pattern must be a string"),
+        ({"a": [{"anything-but": {"prefix": ""}}]}, "Null prefix/suffix not allowed"),
+        ({"a": [{"anything-but": {"wildcard": ["x", 3]}}]}, "wildcard match pattern must be a string"),
+        ({"a": [{"anything-but": {"equals-ignore-case": 3}}]}, "Inside anything-but/equals-ignore-case list"),
+        ({"a": [{"wildcard": "a**b"}]}, "Consecutive wildcard characters at pos 2"),
         ({"$or": [{"a": [1]}]}, "at least 2 Objects"),
         ({"$or": {"a": [1]}}, "It must be an Array"),
         ({"$or": [1, 2]}, "Only JSON object is allowed"),
@@ -125,6 +139,53 @@ def test_what_is_no_object_matches_only_absence():
 def test_patterns_that_are_none(pattern, words):
     with pytest.raises(PatternError, match=words):
         compile_pattern(pattern)
+
+
+LONG = 10**400
+"""A number that no float can be."""
+
+
+@pytest.mark.parametrize(
+    ("pattern", "event", "expected"),
+    [
+        # Empty texts are values like others.
+        ({"a": [{"equals-ignore-case": ""}]}, {"a": ""}, True),
+        ({"a": [{"equals-ignore-case": ""}]}, {"a": "x"}, False),
+        ({"a": [{"wildcard": ""}]}, {"a": "x"}, False),
+        ({"a": [{"anything-but": {"wildcard": ""}}]}, {"a": "x"}, True),
+        ({"a": [{"prefix": ""}]}, {"a": "x"}, True),
+        # Only leaves exist.
+        ({"a": [{"exists": False}]}, {"a": {"b": 1}}, True),
+        ({"a": [{"exists": False}]}, {"a": [{"b": 1}]}, True),
+        ({"a": [{"exists": True}]}, {"a": [{"b": 1}, 2]}, True),
+        ({"a": [{"exists": False}]}, {"a": [{"b": 1}, 2]}, False),
+        # Arrays of arrays.
+        ({"a": ["x"]}, {"a": [["y"], [["x"]]]}, True),
+        ({"a": {"b": ["x"], "c": [1]}}, {"a": [[{"b": "x", "c": 1}]]}, True),
+        ({"a": {"b": ["x"], "c": [1]}}, {"a": [[{"b": "x"}], [{"c": 1}]]}, False),
+        # Names with dots are paths, on both sides.
+        ({"a": {"b": ["x"]}}, {"a.b": "x"}, True),
+        ({"a.b": ["x"]}, {"a": {"b": "x"}}, True),
+        ({"a.b": ["x"]}, {"a.b": "x"}, True),
+        ({"a.b.c": ["x"]}, {"a": {"b.c": "x"}}, True),
+        ({"a.b": {"c": ["x"]}}, {"a.b.c": "x"}, True),
+        ({"a.b": ["x"]}, {"a": "x"}, False),
+        ({"a": {"b": [{"exists": False}]}}, {"a.b": "x"}, False),
+        # No number is too long to be compared.
+        ({"a": [{"numeric": [">", 1]}]}, {"a": LONG}, True),
+        ({"a": [{"numeric": [">", 1]}, "x", 3]}, {"a": [-LONG] * 50}, False),
+        ({"a": [1, 2, 3, 4, 5, {"numeric": [">", 9]}]}, {"a": [LONG] * 50}, True),
+    ],
+)
+def test_what_was_recorded(pattern, event, expected):
+    assert compile_pattern(pattern)(event, Matching()) is expected
+
+
+def test_an_object_below_a_name_with_dots_is_only_found_if_asked_for():
+    event = {"a.b": {"c": "x"}}
+    for pattern in ({"a.b.c": ["x"]}, {"a": {"b": {"c": ["x"]}}}, {"a.b": {"c": ["x"]}}):
+        assert not compile_pattern(pattern)(event, Matching())
+        assert compile_pattern(pattern, objects_below_dots=True)(event, Matching())
 
 
 def test_a_pattern_without_end():

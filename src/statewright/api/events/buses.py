@@ -154,7 +154,7 @@ async def try_event_pattern(app: App, _call: Call, request: Json) -> Json:
         event = orjson.loads(request["Event"])
     except orjson.JSONDecodeError:
         raise invalid("Parameter Event is not valid. Reason: Event is not a valid JSON.") from None
-    needed = ("id", "account", "source", "time", "region", "resources", "detail-type")
+    needed = ("id", "account", "source", "time", "region", "detail-type")
     missing = [name for name in needed if name not in event] if isinstance(event, dict) else list(needed)
     if missing:
         # Source: API reference, TestEventPattern; the text is Statewright's own.

@@ -43,6 +43,8 @@ def shown(app: App, mapping: MappingRecord, state: str | None = None) -> Json:
         view["ProvisionedPollerConfig"] = {
             "MinimumPollers": mapping.pollers[0], "MaximumPollers": mapping.pollers[1],
         }  # fmt: skip
+    if (problem := _sources(app).problem(mapping.uuid)) is not None:
+        view["LastProcessingResult"] = f"PROBLEM: {problem}"
     if mapping.filters:
         view["FilterCriteria"] = {"Filters": [{"Pattern": pattern} for pattern in mapping.filters]}
     return view

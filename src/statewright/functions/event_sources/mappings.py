@@ -145,6 +145,11 @@ class EventSources:
         poller = self._pollers.get(uuid)
         return poller.counts if poller is not None else MappingCounts()
 
+    def problem(self, uuid: str) -> str | None:
+        """Why a mapping cannot poll its queue at present, if it cannot."""
+        poller = self._pollers.get(uuid)
+        return poller.problem if poller is not None else None
+
     def all(self) -> list[MappingRecord]:
         """Every mapping, in the order of ids."""
         return sorted(self._mappings.values(), key=lambda one: one.uuid)

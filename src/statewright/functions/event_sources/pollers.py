@@ -104,6 +104,8 @@ class Poller:
         self._batches = Background(f"a batch of {mapping.queue_arn} for {mapping.function_arn}")
         self._polling: asyncio.Task[None] | None = None
         self._retired = False
+        self.problem: str | None = None
+        """Why the last attempt to poll failed; None once one has succeeded."""
         self._when_done: Callable[[], None] | None = None
 
     @property
@@ -143,16 +145,20 @@ class Poller:
                 try:
                     await self._turn()
                     pause_ms = _FIRST_PAUSE_MS
+                    self.problem = None
                 except (ApiError, StoreError) as problem:
                     log.warning("polling %s for %s: %s", self._mapping.queue_arn, self._mapping.function_arn, problem)
+                    self.problem = str(problem)
                     await self._clock.sleep_until(self._clock.now_ms() + pause_ms)
                     pause_ms = min(2 * pause_ms, _LONGEST_PAUSE_MS)
+                except Exception:
+                    log.exception("the mapping %s pauses because of a bug in Statewright", self._mapping.uuid)
+                    self.problem = "a bug in Statewright; the server's log has it"
+                    await self._clock.sleep_until(self._clock.now_ms() + _LONGEST_PAUSE_MS)
         except asyncio.CancelledError:
             if self._buffer:
                 await self._release_buffer()
             raise
-        except Exception:
-            log.exception("the mapping %s has stopped because of a bug in Statewright", self._mapping.uuid)
 
     async def _turn(self) -> None:
         """Receive as many messages as may run, and start the complete batches."""
@@ -216,6 +222,12 @@ class Poller:
                     log.warning(
                         "the message %s of %s stays in its queue: the filters of the mapping %s take too much work "
                         "over it", message.message_id, self._mapping.queue_arn, self._mapping.uuid,
+                    )  # fmt: skip
+                    continue
+                except Exception:
+                    log.exception(
+                        "the message %s of %s stays in its queue because of a bug in Statewright, in the filters of %s",
+                        message.message_id, self._mapping.queue_arn, self._mapping.uuid,
                     )  # fmt: skip
                     continue
                 if not passes:

@@ -124,8 +124,8 @@ def _filters(criteria: Mapping[str, Json]) -> list[str]:
         raise invalid(f"Invalid filter criteria: at most {MOST_FILTERS} filters are allowed.")
     try:
         compile_filters(patterns)
-    except PatternError as problem:
-        raise invalid(f"Invalid filter pattern definition. {problem}") from None
+    except PatternError:
+        raise invalid("Invalid filter pattern definition.") from None
     return patterns
 
 

@@ -159,6 +159,40 @@ def test_filtered_messages_are_deleted_unseen() -> None:
     run_virtual(main)
 
 
+def test_a_filter_that_fails_leaves_the_message_in_its_queue_and_the_poller_running(caplog) -> None:
+    async def main(clock: VirtualClock) -> None:
+        bench = Bench(clock, nothing, filters=['{"body": {"kind": ["a"]}}'])
+        passes = bench.poller._passes
+        assert passes is not None
+
+        def failing(record: dict[str, Any], matching: Any) -> bool:
+            if "poison" in record["body"]:
+                raise OverflowError("too large")
+            return passes(record, matching)
+
+        bench.poller._passes = failing
+        bench.queues.send('{"kind": "a"}', '{"kind": "poison"}', '{"kind": "a"}')
+        bench.poller.start()
+        await bench.until(1)
+        assert (bench.poller.counts.done, bench.queues.deleted, bench.poller.problem) == (2, 2, None)
+        assert "stays in its queue because of a bug in Statewright" in caplog.text
+        await bench.poller.stop()
+
+    run_virtual(main)
+
+
+def test_a_number_of_many_digits_ends_no_poller() -> None:
+    async def main(clock: VirtualClock) -> None:
+        bench = Bench(clock, nothing, filters=['{"body": {"n": [{"numeric": ["<", 5]}]}}'])
+        bench.queues.send('{"n": 1' + "0" * 400 + "}", '{"n": 1}')
+        bench.poller.start()
+        await bench.until(1)
+        assert (bench.poller.counts.done, bench.poller.counts.filtered) == (1, 1)
+        await bench.poller.stop()
+
+    run_virtual(main)
+
+
 @pytest.mark.parametrize("most", [1_000, 0])
 def test_messages_that_are_dear_to_filter_are_filtered_in_a_thread_or_stay_in_the_queue(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, most: int
