@@ -280,7 +280,6 @@ PATHS = {"InputPathsMap": {"a": "$.detail"}, "InputTemplate": '"<b>"'}
         ({"Arn": QUEUE, "Input": "1", "InputPath": "$"}, "Only one of Input, InputPath, or InputTransformer"),
         ({"Arn": QUEUE + ".fifo"}, "SqsParameters must be specified for target: 1."),
         ({"Arn": QUEUE, "InputTransformer": PATHS}, "has the variable <b> that is not defined"),
-        ({"Arn": QUEUE, "HttpParameters": {"PathParameterValues": ["a"]}}, "no targets with HttpParameters"),
     ],
 )
 def test_targets_that_are_refused(server, target, text):
