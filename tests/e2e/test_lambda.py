@@ -291,6 +291,50 @@ def test_reserved_concurrency_of_zero_refuses_everybody(aws, echo):
     assert found["Type"] == "User"
 
 
+# ---------------------------------------------------------------------- recorded answers
+
+
+def test_a_function_that_is_published_as_it_is_created(aws, echo):
+    code = aws.get_function(FunctionName=echo)["Configuration"]
+    name = f"{echo}-published"
+    published = aws.create_function(
+        FunctionName=name, Runtime=code["Runtime"], Role=code["Role"], Handler=code["Handler"], Publish=True,
+        Code={"ZipFile": zipped("def handler(event, context):\n    return 1\n")}, LoggingConfig={"LogFormat": "JSON"},
+    )  # fmt: skip
+    assert (published["FunctionArn"], published["Version"]) == (f"{ARN}{name}", "1")
+    levels = {"ApplicationLogLevel": "INFO", "SystemLogLevel": "INFO"}
+    assert published["LoggingConfig"] == {"LogFormat": "JSON", "LogGroup": f"/aws/lambda/{name}", **levels}
+    changed = aws.update_function_code(
+        FunctionName=name, Publish=True, ZipFile=zipped("def handler(event, context):\n    return 2\n")
+    )
+    assert (changed["FunctionArn"], changed["Version"]) == (f"{ARN}{name}:2", "2")
+    listed = aws.list_versions_by_function(FunctionName=name)["Versions"]
+    assert [one["Version"] for one in listed] == ["$LATEST", "1", "2"]
+    assert not any("State" in one or "LastUpdateStatus" in one for one in listed)
+
+
+def test_recorded_refusals(aws, echo):
+    aws.publish_version(FunctionName=echo)
+    many = {str(number): "v" for number in range(51)}
+    found = refused(aws.tag_resource, Resource=ARN + echo, Tags=many)
+    assert found["Message"] == "Number of tags exceeds resource tag limit."
+    for call, more in ((aws.tag_resource, {"Tags": {"a": "b"}}), (aws.list_tags, {})):
+        found = refused(call, Resource=f"{ARN}{echo}:1", **more)
+        assert found["Message"] == (
+            "Tags on function aliases and versions are not supported. Please specify a function ARN."
+        )
+    found = refused(aws.put_function_event_invoke_config, FunctionName=echo)
+    assert found["Message"] == "You must specify at least one of error handling or destination setting."
+    statement = {
+        "FunctionName": echo, "StatementId": "s", "Action": "lambda:InvokeFunction", "Principal": "s3.amazonaws.com",
+    }  # fmt: skip
+    found = refused(aws.add_permission, **statement, Qualifier="$LATEST")
+    assert found["Message"] == "We currently do not support adding policies for $LATEST."
+    aws.add_permission(**statement)
+    found = refused(aws.remove_permission, FunctionName=echo, StatementId="x")
+    assert (found["status"], found["Message"]) == (404, "Statement x is not found in resource policy.")
+
+
 # ---------------------------------------------------------------------- refusals
 
 NOBODY = "nobody-at-all"
@@ -313,7 +357,8 @@ MISSING = ("ResourceNotFoundException", 404, f"Function not found: {ARN}{NOBODY}
         ("list_aliases", {"FunctionName": NOBODY}, MISSING),
         ("put_function_concurrency", {"FunctionName": NOBODY, "ReservedConcurrentExecutions": 1}, MISSING),
         ("get_function_concurrency", {"FunctionName": NOBODY}, MISSING),
-        ("put_function_event_invoke_config", {"FunctionName": NOBODY, "MaximumRetryAttempts": 1}, MISSING),
+        ("put_function_event_invoke_config", {"FunctionName": NOBODY, "MaximumRetryAttempts": 1},
+         (*MISSING[:2], "The function doesn't exist.")),
         ("list_tags", {"Resource": ARN + NOBODY}, MISSING),
         ("get_policy", {"FunctionName": NOBODY}, MISSING),
         ("get_function_recursion_config", {"FunctionName": NOBODY}, MISSING),

@@ -29,7 +29,7 @@ from statewright.limits import FUNCTION_CONCURRENCY, FUNCTION_UNRESERVED
 from statewright.payload import JsonMapping
 from statewright.query.scope import Entropy
 from statewright.stores.store import Store
-from statewright.tags import MOST_TAGS, TagRule, retagged
+from statewright.tags import TagRule, retagged
 
 ReadObject = Callable[[str, str], Awaitable[bytes]]
 """Reads the bytes of an object by bucket and key. Raises: ApiError."""
@@ -40,7 +40,7 @@ def _bad_tag_key(key: str) -> ApiError:
 
 
 TAGS: Final = TagRule(
-    lambda _: invalid(f"A function has at most {MOST_TAGS} tags."), bad_key=_bad_tag_key, reserved=_bad_tag_key
+    lambda _: invalid("Number of tags exceeds resource tag limit."), bad_key=_bad_tag_key, reserved=_bad_tag_key
 )
 
 
@@ -269,14 +269,21 @@ class Definitions:
     async def tag(self, arn: str, tags: Mapping[str, str]) -> None:
         """Add tags to a function. Raises: ApiError."""
         async with self.changing:
-            function, _ = await self.existing(arn)
+            function = await self.tagged(arn)
             await self.records.write(FUNCTION.row(replace(function, tags=TAGS.put(function.tags, tags))))
 
     async def untag(self, arn: str, keys: list[str]) -> None:
         """Remove tags. Raises: ApiError."""
         async with self.changing:
-            function, _ = await self.existing(arn)
+            function = await self.tagged(arn)
             await self.records.write(FUNCTION.row(replace(function, tags=retagged(function.tags, {}, keys))))
+
+    async def tagged(self, arn: str) -> Function:
+        """The function whose tags an ARN stands for. Raises: ApiError."""
+        function, qualifier = await self.existing(arn)
+        if qualifier is not None:
+            raise invalid("Tags on function aliases and versions are not supported. Please specify a function ARN.")
+        return function
 
     # ------------------------------------------------------------------ parts of the above
 
@@ -319,7 +326,7 @@ class Definitions:
             data = decoded_zip(code.zip)
             if len(data) > ZIPPED_BYTES:
                 raise refusal(
-                    "RequestEntityTooLargeException", f"Request must be smaller than {ZIPPED_BYTES} bytes for a package"
+                    "RequestEntityTooLargeException", f"Zipped size must be smaller than {ZIPPED_BYTES} bytes"
                 )
             return data
         if code.bucket is None or code.key is None:

@@ -7,6 +7,7 @@ Source: Lambda API reference; developer guide, "Capturing records of asynchronou
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from statewright.functions import names
 from statewright.functions.definitions import Definitions, check_revision
@@ -29,7 +30,9 @@ class EventSettings:
         """
         definitions = self.definitions
         async with definitions.changing:
-            function, named = await _qualified(definitions, name_or_arn, qualifier)
+            function, named = await self._settable(name_or_arn, qualifier)
+            if all(given.get(member) is None for member in _SETTINGS):
+                raise invalid("You must specify at least one of error handling or destination setting.")
             present = await self.records.invoke_settings.get(f"{function.name}:{named}")
             if present is None and keep:
                 raise self._missing(function.name, named)
@@ -41,6 +44,12 @@ class EventSettings:
             after = self._merged(after, given)
             await self.records.write(INVOKE_SETTINGS.row(after))
         return after
+
+    async def _settable(self, name_or_arn: str, qualifier: str | None) -> tuple[Function, str]:
+        named = names.parse_name(name_or_arn, qualifier, self.definitions.config)
+        if await self.definitions.function(named.name) is None:
+            raise refusal("ResourceNotFoundException", "The function doesn't exist.")
+        return await _qualified(self.definitions, name_or_arn, qualifier)
 
     def _merged(self, before: InvokeSettings, given: JsonMapping) -> InvokeSettings:
         changes: JsonObject = {}
@@ -85,6 +94,9 @@ class EventSettings:
         return refusal("ResourceNotFoundException", f"The function {arn} doesn't have an EventInvokeConfig")
 
 
+_SETTINGS: Final = ("MaximumRetryAttempts", "MaximumEventAgeInSeconds", "DestinationConfig")
+
+
 class Policies:
     """The resource policies of one catalogue."""
 
@@ -96,6 +108,8 @@ class Policies:
         """Add a statement, given by the members of AddPermission. Raises: ApiError."""
         async with self.definitions.changing:
             function, named = await self._named(name_or_arn, qualifier)
+            if named == LATEST:
+                raise invalid("We currently do not support adding policies for $LATEST.")
             if named:
                 # Raises for a version or alias that does not exist.
                 await self.definitions.view(function.name, named)
@@ -126,9 +140,11 @@ class Policies:
         async with self.definitions.changing:
             function, named = await self._named(name_or_arn, qualifier)
             policy = await self.records.policies.get(f"{function.name}:{named}")
-            left = [one for one in policy.statements if one["Sid"] != sid] if policy is not None else []
-            if policy is None or len(left) == len(policy.statements):
+            if policy is None or not policy.statements:
                 raise refusal("ResourceNotFoundException", "No policy is associated with the given resource.")
+            left = [one for one in policy.statements if one["Sid"] != sid]
+            if len(left) == len(policy.statements):
+                raise refusal("ResourceNotFoundException", f"Statement {sid} is not found in resource policy.")
             check_revision(revision_id, policy.revision_id)
             await self._write(policy, left)
 

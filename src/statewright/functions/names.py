@@ -31,7 +31,8 @@ class FunctionName:
 def parse_name(text: str, qualifier: str | None, config: Config) -> FunctionName:
     """Read a name, a partial ARN or an ARN, with a qualifier that may be given separately.
 
-    Raises: ApiError (`ValidationException`, `InvalidParameterValueException`, `ResourceNotFoundException`).
+    Raises: ApiError (`ValidationException`, `InvalidParameterValueException`, `ResourceNotFoundException`,
+        `AccessDeniedException`).
     """
     found = _NAME.fullmatch(text)
     if found is None:
@@ -47,8 +48,14 @@ def parse_name(text: str, qualifier: str | None, config: Config) -> FunctionName
             "InvalidParameterValueException",
             "The derived qualifier from the function name does not match the specified qualifier.",
         )
-    if found["region"] not in (None, config.region) or found["account"] not in (None, config.account):
-        raise not_found(text)
+    if found["account"] not in (None, config.account):
+        # Ours, but for the code: the service names the caller and the action.
+        raise refusal("AccessDeniedException", f"{text} belongs to another account than {config.account}.", status=403)
+    if found["region"] not in (None, config.region):
+        raise refusal(
+            "ResourceNotFoundException",
+            f"Functions from '{found['region']}' are not reachable in this region ('{config.region}')",
+        )
     return FunctionName(found["name"], qualifier or inner)
 
 
@@ -69,9 +76,9 @@ def is_version(qualifier: str) -> bool:
     return qualifier.isascii() and qualifier.isdigit()
 
 
-def refusal(code: str, message: str, **details: object) -> ApiError:
+def refusal(code: str, message: str, *, status: int | None = None, **details: object) -> ApiError:
     """A client error, marked as in the service."""
-    return ApiError(code, message, details={"Type": "User", **details})
+    return ApiError(code, message, status=status, details={"Type": "User", **details})
 
 
 def invalid(message: str) -> ApiError:

@@ -97,6 +97,12 @@ def test_sync_starts():
         "output": "1", "outputDetails": {"included": True},
         "billingDetails": {"billedDurationInMilliseconds": 100, "billedMemoryUsedInMB": 64},
     }  # fmt: skip
+    failure = SyncOutcome(arn, MACHINE, "e", AT, AT + 20, "FAILED", "{}", None, "Oh", "no", None, 100, 64)
+    api, _ = api_of(start_sync_execution=failure)
+    shown = call(api, "StartSyncExecution", {"stateMachineArn": MACHINE}).json
+    assert ("output" in shown, shown["outputDetails"]) == (False, {"included": True})
+    shown = call(api, "StartSyncExecution", {"stateMachineArn": MACHINE, "includedData": "METADATA_ONLY"}).json
+    assert "outputDetails" not in shown
     api, _ = api_of(start_sync_execution=ApiError("StateMachineTypeNotSupported", "not this"))
     assert failed(call(api, "StartSyncExecution", {"stateMachineArn": MACHINE}))[1] == "not this"
 

@@ -144,7 +144,7 @@ def test_names_of_functions(text, qualifier, expected):
         ("f:1:2", "ValidationException"),
         ("x" * 65, "ValidationException"),
         ("arn:aws:lambda:eu-west-1:000000000000:function:f", "ResourceNotFoundException"),
-        ("111111111111:function:f", "ResourceNotFoundException"),
+        ("111111111111:function:f", "AccessDeniedException"),
     ],
 )
 def test_names_of_no_function(text, code):

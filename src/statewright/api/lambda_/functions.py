@@ -5,7 +5,7 @@ from __future__ import annotations
 from statewright.api.lambda_ import views
 from statewright.api.operations import App, Call, operation
 from statewright.functions.definitions import Code
-from statewright.functions.names import invalid, refusal
+from statewright.functions.names import function_arn, invalid, refusal
 from statewright.functions.packages import UNZIPPED_BYTES, ZIPPED_BYTES
 from statewright.limits import FUNCTION_CONCURRENCY
 from statewright.payload import Json, JsonObject
@@ -28,7 +28,8 @@ async def create_function(app: App, _call: Call, request: Json) -> Json:
     )
     if request.get("Publish"):
         function, version = await functions.versions.publish(function.name)
-        return views.version(app, function, version)
+        # The version, but the function's own ARN; an update answers the version's (observed).
+        return {**views.version(app, function, version), "FunctionArn": function_arn(app.config, function.name)}
     return views.latest(app, function)
 
 
@@ -141,7 +142,7 @@ async def list_tags(app: App, _call: Call, request: Json) -> Json:
     uuid = _mapping_in(app, request["Resource"])
     if uuid is not None:
         return {"Tags": dict(app.services.event_sources.get(uuid).tags)}
-    function, _ = await app.services.functions.definitions.existing(request["Resource"])
+    function = await app.services.functions.definitions.tagged(request["Resource"])
     return {"Tags": dict(function.tags)}
 
 

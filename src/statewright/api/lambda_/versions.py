@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from statewright.api.lambda_ import views
 from statewright.api.operations import App, Call, operation
 from statewright.functions.definitions import Code, View
 from statewright.functions.names import LATEST
 from statewright.payload import Json
+
+_STATES: Final = frozenset({"State", "LastUpdateStatus"})
 
 
 @operation("lambda", "PublishVersion")
@@ -27,6 +31,8 @@ async def list_versions_by_function(app: App, _call: Call, request: Json) -> Jso
     listed = [views.version(app, function, version) for version in found]
     if after is None:
         listed.insert(0, views.configuration(app, View(function, LATEST, function.latest, LATEST)))
+    # States are shown one by one only (observed).
+    listed = [{name: value for name, value in one.items() if name not in _STATES} for one in listed]
     return {"Versions": listed, "NextMarker": views.TOKENS.write(place)}
 
 

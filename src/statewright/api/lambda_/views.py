@@ -20,6 +20,10 @@ PAGE: Final = 50
 """Source: API reference, `MaxItems`: "the maximum number is 50 in each response"."""
 
 
+_LEVELS: Final = {"ApplicationLogLevel": "INFO", "SystemLogLevel": "INFO"}
+"""The levels of logs in JSON, unless the function has others (observed)."""
+
+
 def configuration(app: App, view: View) -> JsonObject:
     """`FunctionConfiguration`."""
     function, settings = view.function, view.settings
@@ -28,9 +32,9 @@ def configuration(app: App, view: View) -> JsonObject:
     shown["FunctionArn"] = function_arn(app.config, function.name, view.qualifier)
     shown["Version"] = view.version
     shown["LastModified"] = stamp(settings.modified_ms)
-    shown["LoggingConfig"] = {
-        "LogFormat": "Text", "LogGroup": f"/aws/lambda/{function.name}", **settings.shown.get("LoggingConfig", {}),
-    }  # fmt: skip
+    logging = settings.shown.get("LoggingConfig", {})
+    levels = _LEVELS if logging.get("LogFormat") == "JSON" else {}
+    shown["LoggingConfig"] = {"LogFormat": "Text", "LogGroup": f"/aws/lambda/{function.name}", **levels, **logging}
     runtime = settings.runtime or ""
     shown["RuntimeVersionConfig"] = {"RuntimeVersionArn": f"arn:aws:lambda:{app.config.region}::runtime:{runtime}"}
     if settings.layers:

@@ -57,7 +57,11 @@ async def start_sync_execution(app: App, call: Call, request: Json) -> Json:
         "traceHeader": done.trace_header,
         "billingDetails": {"billedDurationInMilliseconds": done.billed_ms, "billedMemoryUsedInMB": done.billed_mb},
     }
-    return _with_data(answer, done.input, done.output, request)
+    answer = _with_data(answer, done.input, done.output, request)
+    if "input" in answer:
+        # Of a failed execution, too (observed).
+        answer["outputDetails"] = INCLUDED
+    return answer
 
 
 @operation("states", "DescribeExecution")
