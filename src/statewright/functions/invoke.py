@@ -264,7 +264,7 @@ class Invoker:
         if isinstance(self.clock, VirtualClock):
             preload = ("worker_time", *preload)
         variables = plans.environment(self.config, target.name, target.version, settings, folders, self.endpoint())
-        variables |= plans.node_sdk_variable(self.sdk, runtime, settings, folders)
+        variables |= plans.node_sdk_variables(self.sdk, runtime, settings, folders)
         program = runtime.program if runtime.kind == "python" else plans.own_python()
         confinement = self._confinement(isolation.level)
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -28,8 +29,8 @@ LAST_WITH_V2: Final = 16
 """Source: Lambda developer guide, "Runtime-included SDK versions"."""
 PACKAGES: Final = "node_modules"
 IN_NAMESPACES: Final = "/var/sdk"
-VARIABLE: Final = "STATEWRIGHT_NODE_SDK"
-"""Names, for the preloaded module, the folder whose `node_modules` a handler's packages are looked up in last."""
+_HOME: Final = "STATEWRIGHT_NODE_SDK"
+_COMMAND: Final = "STATEWRIGHT_NODE_SDK_COMMAND"
 _NAMES: Final = {"v3": "@aws-sdk/client-sfn", "v2": "aws-sdk"}
 """A package that each version certainly has."""
 
@@ -45,11 +46,31 @@ class NodeSdk:
         """True for a folder `node_modules` that serves all runtimes."""
         return self.folder.name == PACKAGES
 
+    @property
+    def command(self) -> str:
+        """The command that fetches the SDK into this folder; for one that is plain, to be completed by a package."""
+        data = self.folder.parent
+        if self.is_plain:
+            return f"npm install --prefix {shlex.quote(str(data))}"
+        if self.folder.name != FOLDER or data == Path(DEFAULT_DATA).absolute():
+            return "statewright setup node-sdk"
+        return f"statewright setup node-sdk --data {shlex.quote(str(data))}"
+
+    def command_for(self, package: str, runtime: str) -> str:
+        """The command that adds a package of the SDK, which is not there."""
+        if self.is_plain:
+            return f"{self.command} {package}"
+        return f"{self.command} --package {package}" if version_for(runtime) in self.versions() else self.command
+
     def home(self, runtime: str | None, root: str | None = None) -> str:
         """The folder whose `node_modules` serves a runtime; `root` is where workers see the SDK's folder."""
         if self.is_plain:
             return root or str(self.folder.parent)
         return f"{root or self.folder}/{version_for(runtime)}"
+
+    def variables(self, runtime: str | None, root: str | None = None) -> dict[str, str]:
+        """For the preloaded module: the folder of `home`, and the command that fetches the SDK."""
+        return {_HOME: self.home(runtime, root), _COMMAND: self.command}
 
     def binding(self) -> tuple[str, str] | None:
         """The existing folder, and the path at which workers in namespaces see it; `None` if there is no folder."""

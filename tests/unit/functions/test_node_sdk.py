@@ -138,10 +138,14 @@ def test_the_error_for_a_missing_package_of_the_sdk_says_what_to_do(sdk, tmp_pat
     assert found["errorType"] == "Runtime.ImportModuleError"
     assert (
         "The cloud's nodejs20.x brings this package; to add it to the SDK here: "
-        "statewright setup node-sdk --package @aws-sdk/client-glue" in found["errorMessage"]
+        f"statewright setup node-sdk --data {sdk} --package @aws-sdk/client-glue" in found["errorMessage"]
     )
     nothing = document(answer({file: text.format(name="@aws-sdk/client-sfn")}, tmp_path / "other"))
-    assert "; to fetch it: statewright setup node-sdk" in nothing["errorMessage"].splitlines()[0]
+    assert (
+        f"; to fetch it: statewright setup node-sdk --data {tmp_path}/other" in nothing["errorMessage"].splitlines()[0]
+    )
+    plain = document(answer({file: text.format(name="aws-sdk")}, sdk, node_modules=str(tmp_path / "node_modules")))
+    assert f"; to add it here: npm install --prefix {tmp_path} aws-sdk" in plain["errorMessage"].splitlines()[0]
     foreign = document(answer({file: text.format(name="axios")}, sdk))
     assert "statewright" not in foreign["errorMessage"].splitlines()[0]
 

@@ -416,7 +416,7 @@ def check_node_sdk(config: Config, data: Path) -> Check:
     words = "the SDK for JavaScript, which the cloud's runtimes bring, is not there"
     if found:
         words = f"of the SDK for JavaScript, which the cloud's runtimes bring, there is only {shown}"
-    return Check("node", "note", words, "fetch it: statewright setup node-sdk", facts)
+    return Check("node", "note", words, f"fetch it: {sdk.command}", facts)
 
 
 def check_policies() -> Check:

@@ -13,11 +13,11 @@ const path = require("node:path");
 const { pathToFileURL } = require("node:url");
 
 const home = process.env.STATEWRIGHT_NODE_SDK || "";
+const command = process.env.STATEWRIGHT_NODE_SDK_COMMAND || "";
 delete process.env.STATEWRIGHT_NODE_SDK;
+delete process.env.STATEWRIGHT_NODE_SDK_COMMAND;
 const runtime = (process.env.AWS_EXECUTION_ENV || "").replace("AWS_Lambda_", "");
 const settings = {
-  home,
-  runtime,
   // Folders whose `node_modules` come after the function's own.
   places: [...(process.env.NODE_PATH || "").split(":"), home && path.join(home, "node_modules")]
     .filter((place) => path.basename(place) === "node_modules").map((place) => path.dirname(place)),
@@ -28,19 +28,19 @@ function isPackage(request) {
 }
 
 // What to do about a package of the SDK that the cloud's runtime has; empty for all others.
-function advice(request, { home, runtime }) {
+function advice(request) {
   const name = request.split("/").slice(0, request.startsWith("@") ? 2 : 1).join("/");
-  const isV2 = home.endsWith("v2");
-  if (!home || !(isV2 ? name === "aws-sdk" : name.startsWith("@aws-sdk/"))) return "";
+  const isPlain = command.startsWith("npm ");
+  const isOfSdk = name === "aws-sdk" ? isPlain || home.endsWith("v2") : name.startsWith("@aws-sdk/") && !home.endsWith("v2");
+  if (!command || !isOfSdk) return "";
   const about = `The cloud's ${runtime} brings this package`;
-  if (!fs.existsSync(path.join(home, "node_modules", isV2 ? "aws-sdk" : "@aws-sdk"))) {
-    return `${about}; to fetch it: statewright setup node-sdk`;
-  }
-  return `${about}; to add it to the SDK here: statewright setup node-sdk --package ${name}`;
+  if (isPlain) return `${about}; to add it here: ${command} ${name}`;
+  const sdk = path.join(home, "node_modules", name === "aws-sdk" ? name : "@aws-sdk");
+  return fs.existsSync(sdk) ? `${about}; to add it to the SDK here: ${command} --package ${name}` : `${about}; to fetch it: ${command}`;
 }
 
 function advised(problem, request) {
-  const words = advice(request, settings);
+  const words = advice(request);
   if (words && !problem.message.includes(words)) {
     const lines = problem.message.split("\n");
     problem.message = [`${lines[0]}. ${words}`, ...lines.slice(1)].join("\n");

@@ -163,11 +163,9 @@ def _node_layers(runtime: str, layers: tuple[str, ...]) -> list[str]:
     return [f"{layer}/{name}" for layer in layers for name in (*names, "nodejs/node_modules")]
 
 
-def node_sdk_variable(sdk: NodeSdk, runtime: Runtime, settings: Configuration, folders: Folders) -> dict[str, str]:
-    """The variable that names the SDK for JavaScript, for workers of Node.js."""
-    if runtime.kind != "node":
-        return {}
-    return {node_sdk.VARIABLE: sdk.home(settings.runtime, folders.sdk)}
+def node_sdk_variables(sdk: NodeSdk, runtime: Runtime, settings: Configuration, folders: Folders) -> dict[str, str]:
+    """The variables about the SDK for JavaScript, for workers of Node.js."""
+    return sdk.variables(settings.runtime, folders.sdk) if runtime.kind == "node" else {}
 
 
 def spawn_message_of(

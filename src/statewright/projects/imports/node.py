@@ -116,9 +116,8 @@ def _is_of_sdk(code: Code, package: str) -> bool:
 def _words(code: Code, package: str, sdk: NodeSdk | None) -> tuple[str, str]:
     """The reason why a package is not found, and a remedy."""
     if _is_of_sdk(code, package):
-        is_there = sdk is not None and version_for(code.runtime) in sdk.versions()
         why = f"part of the SDK that the cloud's {code.runtime} brings, and not fetched here yet"
-        return why, f"statewright setup node-sdk{f' --package {package}' if is_there else ''}"
+        return why, sdk.command_for(package, code.runtime) if sdk is not None else ""
     why = "not in the function's package or layers"
     if package == "aws-sdk":
         why += f"; {code.runtime} brings version 3 of the SDK (@aws-sdk/client-...)"

@@ -158,6 +158,8 @@ def test_the_doctor_says_whether_it_is_there(statewright: Run, folder: Path, npm
     (folder / "bin" / "node").chmod(0o755)
     missing = doctor.check_node_sdk(Config(), data)
     assert (missing.status, missing.hint) == ("note", "fetch it: statewright setup node-sdk")
+    elsewhere = doctor.check_node_sdk(Config(), folder / "other data")
+    assert elsewhere.hint == f"fetch it: statewright setup node-sdk --data '{folder}/other data'"
     statewright("setup", "node-sdk", "--only", "v3")
     half = doctor.check_node_sdk(Config(), data)
     assert (half.status, half.message) == (

@@ -191,11 +191,11 @@ def test_code_in_a_template(tmp_path):
 @pytest.fixture
 def sdk(tmp_path: Path) -> NodeSdk:
     write(
-        tmp_path / "sdk",
+        tmp_path / "node-sdk",
         {f"v3/node_modules/@aws-sdk/{name}/package.json": '{"version": "3.1.0"}' for name in ("client-sfn", "core")},
     )
-    write(tmp_path / "sdk", {"v2/node_modules/aws-sdk/package.json": "{}"})
-    return NodeSdk(tmp_path / "sdk")
+    write(tmp_path / "node-sdk", {"v2/node_modules/aws-sdk/package.json": "{}"})
+    return NodeSdk(tmp_path / "node-sdk")
 
 
 def test_node_functions_of_a_template(tmp_path, sdk, monkeypatch):
@@ -230,12 +230,12 @@ def test_the_sdk_is_the_runtimes(tmp_path, sdk):
     assert "nodejs20.x brings version 3 of the SDK" in third
     assert missing.endswith(
         "imports @aws-sdk/client-glue: part of the SDK that the cloud's nodejs20.x brings, and not fetched here yet. "
-        "Try: statewright setup node-sdk --package @aws-sdk/client-glue"
+        f"Try: statewright setup node-sdk --data {tmp_path} --package @aws-sdk/client-glue"
     )
     assert len(warned(root, None)) == 1
     template(root, "nodejs14.x", "index.handler")
     assert [one.partition(": ")[0] for one in warned(root, sdk)] == ["src/index.mjs:2 F imports @aws-sdk/client-glue"]
-    none = warned(root, NodeSdk(tmp_path / "none"))
+    none = warned(root, NodeSdk(Path(".statewright/node-sdk").absolute()))
     assert none[0].endswith("and not fetched here yet. Try: statewright setup node-sdk")
 
 
