@@ -85,10 +85,11 @@ class ProjectLines:
 
     def shown(self, path: Path) -> str:
         """A file as seen from the project's folder."""
-        try:
-            return str(path.relative_to(self._root))
-        except ValueError:
-            return str(path)
+        # Readers of templates resolve paths, and the folder may have been named relative to another.
+        for place, root in ((path, self._root), (path.resolve(), self._root.resolve())):
+            if place.is_relative_to(root):
+                return str(place.relative_to(root))
+        return str(path)
 
     def as_json(self, result: Result) -> dict[str, Any]:
         """A resource and its outcome, as JSON."""

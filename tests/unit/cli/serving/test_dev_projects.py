@@ -124,3 +124,26 @@ def test_what_happens_as_json(tmp_path: Path, queues: Queues, capsys: pytest.Cap
     assert [event["event"] for event in events] == ["loaded", "loaded", "leftOut", "finding", "gone", "gone"]
     assert (events[0]["type"], events[0]["file"]) == ("AWS::SQS::Queue", "template.yaml")
     assert events[3]["severity"] == "WARNING"
+
+
+def test_files_are_named_as_seen_from_a_folder_that_was_named_relative_to_another(
+    tmp_path: Path, queues: Queues, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "template.yaml").write_text(TEMPLATE)
+    monkeypatch.chdir(tmp_path)
+    loading(Path("shop"), queues)
+    assert said(capsys)[0].endswith("queue created from template.yaml:2")
+
+
+def test_imports_that_cannot_be_found_are_warned_about(
+    tmp_path: Path, queues: Queues, capsys: pytest.CaptureFixture[str]
+):
+    folder = tmp_path / "functions"
+    folder.mkdir()
+    (folder / "price.py").write_text("import nowhere\n\ndef handler(event, context): ...\n")
+    loading(tmp_path, queues)
+    assert any(
+        line.startswith("functions/price.py:1 WARNING functions.price imports nowhere: not in the function's package")
+        for line in said(capsys)
+    )
