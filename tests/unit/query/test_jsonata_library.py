@@ -323,7 +323,7 @@ def test_programs_are_dropped_when_there_are_many(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(tier1, "_MAX_PROGRAMS", 3)
     for number in range(10):
         assert Expression(f"$sum([{number}])").evaluate(Scope(None)) == number
-    assert len(tier1._THREAD.programs) <= 4
+    assert len(tier1._THREAD.whole) <= 4
 
 
 def test_what_is_not_the_librarys_passes_through() -> None:

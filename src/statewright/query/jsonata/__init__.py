@@ -124,7 +124,7 @@ class Expression:
                 raise LeavesTheLoop
             AT_WORK.expression = self.text
             try:
-                return program.evaluate(scope, brief=True)
+                return program.evaluate(scope, True)
             except JsonataTimeout:
                 self.stays_away = STAYS_AWAY
                 raise LeavesTheLoop from None

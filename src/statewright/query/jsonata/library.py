@@ -117,7 +117,7 @@ class Program:
                     raise JsonataSyntaxError("S0500", 0) from None
                 raise JsonataSyntaxError.of(error.code, error.message) from None
 
-    def evaluate(self, scope: Scope, *, brief: bool = False) -> Json:
+    def evaluate(self, scope: Scope, brief: bool = False) -> Json:
         """The value, or UNDEFINED; with `brief` in little time or not at all. Raises: JsonataError."""
         variables = scope.variables
         needs, hiding = self.needs, _NONE
@@ -129,28 +129,29 @@ class Program:
         if type(data) is not _Data:
             data = scope.handle = _Data(scope)
         drawn = scope.entropy.counter
-        value = data.run(self._compiled(hiding, brief=brief), needs, scope).get("r", UNDEFINED)
+        value = data.run(self._compiled(hiding, brief), needs, scope).get("r", UNDEFINED)
         facts = self.facts
         if facts.has_functions and (value is None or (facts.holds_functions and type(value) in (list, dict))):
             after, scope.entropy.counter = scope.entropy.counter, drawn
-            if data.run(self._compiled(hiding, check=True, brief=brief), needs, scope).get("f"):
+            if data.run(self._compiled(hiding, brief, check=True), needs, scope).get("f"):
                 raise UnsupportedResult
             scope.entropy.counter = after
         if self.divides or type(value) is float:
             _require_finite(value)
         return value
 
-    def _compiled(self, hiding: frozenset[str], *, check: bool = False, brief: bool = False) -> _Code:
-        # The usual case, on the loop and without a hidden built-in, makes no key of its own.
-        key = self if brief and not hiding and not check else (self, hiding, check, brief)
+    def _compiled(self, hiding: frozenset[str], brief: bool = False, check: bool = False) -> _Code:
+        # The usual case, without a hidden built-in, makes no key of its own.
+        key = (self, hiding, check) if hiding or check else self
         try:
-            code: _Code = _THREAD.programs[key]
+            code: _Code = (_THREAD.brief if brief else _THREAD.whole)[key]
         except (AttributeError, KeyError):
-            programs: dict[object, _Code] = getattr(_THREAD, "programs", {})
+            kept = "brief" if brief else "whole"
+            programs: dict[object, _Code] = getattr(_THREAD, kept, {})
             if len(programs) > _MAX_PROGRAMS:
                 programs.clear()
             code = programs[key] = _Code(self._envelope(hiding, check), self.facts, brief=brief)
-            _THREAD.programs = programs
+            setattr(_THREAD, kept, programs)
         return code
 
     def _envelope(self, hiding: frozenset[str], check: bool) -> str:
