@@ -18,7 +18,8 @@ ELSEWHERE: dict[str, list[str]] = {
     "cli": ["e2e/test_cli_*.py", "property/test_cli_fuzz.py"],
     "engine": [
         "conformance/test_cases_engine.py", "simulation/test_engine_chaos.py", "simulation/test_limits_chaos.py",
-        "crash/test_fail_points.py", "crash/test_limits_kill.py", "crash/test_express_children_kill.py", "e2e/test_executions.py", "e2e/test_limits.py",
+        "crash/test_express_children_kill.py", "crash/test_fail_points.py", "crash/test_limits_kill.py",
+        "e2e/test_executions.py", "e2e/test_limits.py",
         "property/test_story_fuzz.py",
     ],
     "events": ["e2e/test_events*.py", "e2e/test_schedules.py", "crash/test_events_kill.py"],
