@@ -20,8 +20,10 @@ from statewright.simulator.mock_config import load_mock_config
 from statewright.simulator.script import load_script
 from tests.docs.blocks import Block
 
-_FOREIGN: Final = frozenset({"services", "jobs", "runs", "on", "volumes", "Resources", "repos"})
-"""Members of files of other tools: Compose, GitHub, CloudFormation, pre-commit. Their form is all that is read."""
+_FOREIGN: Final = frozenset(
+    {"services", "jobs", "runs", "on", "volumes", "Resources", "repos", "json.schemas", "yaml.schemas"}
+)
+"""Members of files of other tools: Compose, GitHub, CloudFormation, pre-commit, editors. Their form is all that is read."""
 _SCENARIO: Final = frozenset({"arrivals", "functions", "queues", "machines", "variants"})
 
 
