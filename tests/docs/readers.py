@@ -23,7 +23,7 @@ from tests.docs.blocks import Block
 _FOREIGN: Final = frozenset(
     {"services", "jobs", "runs", "on", "volumes", "Resources", "repos", "json.schemas", "yaml.schemas"}
 )
-"""Members of files of other tools: Compose, GitHub, CloudFormation, pre-commit, editors. Their form is all that is read."""
+"""Members of files of other tools: Compose, GitHub, CloudFormation, pre-commit, editors. Their form alone is read."""
 _SCENARIO: Final = frozenset({"arrivals", "functions", "queues", "machines", "variants"})
 
 
