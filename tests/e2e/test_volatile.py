@@ -98,7 +98,6 @@ def test_services_whose_resources_are_the_servers_own_are_refused(server: Server
         ("resourcegroupstaggingapi", "get_resources", {}, "Ask each service"),
         ("cloudcontrol", "list_resources", {"TypeName": "AWS::SQS::Queue"}, "statewright deploy FILE"),
         ("apigatewayv2", "get_apis", {}, "by its own API"),
-        ("pipes", "list_pipes", {}, "from queues to state machines"),
     ]:
         with pytest.raises(ClientError, match="knows nothing of this server's resources") as refused:
             getattr(client(server, name), call)(**members)
