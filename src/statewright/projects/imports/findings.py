@@ -6,8 +6,10 @@ are local. Nothing is run.
 
 from __future__ import annotations
 
+import functools
 import re
 import shutil
+import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
@@ -26,6 +28,7 @@ from statewright.projects.resources import Finding, Place, Project, Resource
 FUNCTION: Final = "AWS::Lambda::Function"
 LAYER: Final = "AWS::Lambda::LayerVersion"
 MOST_NAMED: Final = 5
+_PROBE_SECONDS: Final = 10.0
 
 
 def with_missing_imports(project: Project, account: str, sdk: NodeSdk | None) -> Project:
@@ -82,7 +85,19 @@ def _is_own_runtime(runtime: str) -> bool:
     if runtime.startswith("nodejs"):
         return True
     own = "python{}.{}".format(*sys.version_info)
-    return runtime.startswith("python") and (runtime == own or shutil.which(runtime) is None)
+    if not runtime.startswith("python"):
+        return False
+    other = shutil.which(runtime) if runtime != own else None
+    return other is None or not _works(other)
+
+
+@functools.cache
+def _works(program: str) -> bool:
+    """True if an interpreter starts: a program on the path may be a shim for one that is not installed."""
+    try:
+        return subprocess.run([program, "-c", ""], capture_output=True, timeout=_PROBE_SECONDS).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
 
 
 def _layers(project: Project, given: Json, account: str) -> Iterator[Path | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -157,6 +158,15 @@ def test_a_module_that_changes_the_path_may_find_anything(tmp_path):
     write(tmp_path, {"src/app.py": "import sys\nsys.path.append('x')\nimport nowhere\n" + HANDLER})
     template(tmp_path, "python3.11", "app.handler")
     assert warned(tmp_path) == []
+
+
+@pytest.mark.parametrize(("code", "count"), [(0, 0), (127, 1)], ids=["another Python", "a shim for none"])
+def test_another_python_has_packages_of_its_own(tmp_path, monkeypatch, code, count):
+    write(tmp_path, {"src/app.py": "import nowhere\n" + HANDLER, "bin/python3.99": f"#!/bin/sh\nexit {code}\n"})
+    (tmp_path / "bin" / "python3.99").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    template(tmp_path, "python3.99", "app.handler")
+    assert len(warned(tmp_path)) == count
 
 
 def test_modules_beside_a_handler_in_a_folder(tmp_path):
