@@ -117,7 +117,7 @@ def command_words(words: str, endpoint: str | None) -> str:
     return f"statewright {words} --endpoint {endpoint}"
 
 
-def _serve_hint(endpoint: str) -> str:
+def serve_hint(endpoint: str) -> str:
     """How a server at an address is started, if it is one of this machine."""
     from urllib.parse import urlsplit
 
@@ -135,7 +135,7 @@ class Unreachable(Stop):
     """Raised when no Statewright server answers at the endpoint."""
 
     def __init__(self, endpoint: str, reason: str = "connection failed") -> None:
-        super().__init__(UNREACHABLE, f"No Statewright server at {endpoint}: {reason}.", _serve_hint(endpoint))
+        super().__init__(UNREACHABLE, f"No Statewright server at {endpoint}: {reason}.", serve_hint(endpoint))
 
 
 class Server:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from statewright.cli.client import DEFAULT_ENDPOINT, command_words
 from statewright.cli.extensions import extensions_option
 from statewright.cli.output import FAILED, NOT_FOUND, OK, Printer, Stop, finding_json, stdout
 from statewright.cli.serving.project_lines import FUNCTION, MACHINE, ProjectLines
@@ -159,6 +160,7 @@ class Loader:
         self.data = data
         self.lines = ProjectLines(root, lambda: self.printer)
         self._calls: Any = None
+        self._named_endpoint: str | None = None
         self._deployment: Deployment | None = None
         self._project: Project | None = None
         self._shown_findings: frozenset[Finding] = frozenset()
@@ -188,6 +190,7 @@ class Loader:
         """Start, with the server's address."""
         from statewright.cli.serving.server_calls import ServerCalls
 
+        self._named_endpoint = endpoint if endpoint != DEFAULT_ENDPOINT else None
         self._calls = ServerCalls(endpoint, _identity(self.config))
         self.attach(self._calls)
         self._thread = threading.Thread(target=self._work, name="loader", daemon=True)
@@ -400,9 +403,10 @@ class Loader:
         if resource.place.line:
             gone = f"no longer has {key}"
         how = {
-            MACHINE: f" until: statewright machine delete {name}",
-            FUNCTION: f" until: statewright aws lambda delete-function --function-name {name}",
+            MACHINE: f"machine delete {name}",
+            FUNCTION: f"aws lambda delete-function --function-name {name}",
         }.get(resource.type, "")
+        how = f" until: {command_words(how, self._named_endpoint)}" if how else ""
         stays = f"; the {noun} stays{how}" if known is not None else ""
         self.printer.line(("○ ", "idle"), (name, "strong"), f"  {file} {gone}{stays}")
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import click
 
 from statewright import __version__
-from statewright.cli.client import ENDPOINT_VARIABLES, endpoint_of, endpoint_option
+from statewright.cli.client import ENDPOINT_VARIABLES, endpoint_of, endpoint_option, serve_hint
 from statewright.cli.output import FAILED, OK, Stop, Tone, count_words, stdout
 
 if TYPE_CHECKING:
@@ -319,7 +319,7 @@ def check_server(option: str | None) -> Check:
     except (NoAnswer, ValueError) as failed:
         problem = failed.cause if isinstance(failed, NoAnswer) else failed
         if isinstance(problem, ConnectionRefusedError):
-            return Check("server", "note", f"no server listens at {where}", "start it: statewright serve", facts)
+            return Check("server", "note", f"no server listens at {where}", serve_hint(endpoint), facts)
         return Check("server", "problem", f"{where} is not a Statewright server: {problem}", facts=facts)
     facts["serverVersion"] = found.get("version")
     facts["store"] = found.get("store")

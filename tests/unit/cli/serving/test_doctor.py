@@ -30,7 +30,7 @@ def test_nothing_is_in_the_way(statewright: Run):
     checks = {one["name"]: one for one in result.json["checks"]}
     assert checks["python"]["status"] == "ok"
     assert checks["data"]["message"].startswith(".statewright does not exist yet")
-    assert (checks["server"]["status"], checks["server"]["hint"]) == ("note", "start it: statewright serve")
+    assert (checks["server"]["status"], checks["server"]["hint"]) == ("note", "start one: statewright serve --port 1")
     assert checks["operations"]["missingOperations"] == []
     assert "botocore" in checks["packages"]["packages"]
     table = statewright("doctor", "--endpoint", NOBODY).out
