@@ -82,7 +82,7 @@ def test_run_is_interrupted(server, sfn):
     command = [sys.executable, "-m", "statewright.cli.main", "run", name]
     environment = {**os.environ, "STATEWRIGHT_ENDPOINT": server.url}
     process = started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
-    arn = sfn.list_state_machines(maxResults=1)["stateMachines"][0]["stateMachineArn"]
+    arn = f"arn:aws:states:us-east-1:000000000000:stateMachine:{name}"
     running = until(lambda: sfn.list_executions(stateMachineArn=arn)["executions"], "the start")
     # By its second look the command is inside its loop, where an interrupt is expected.
     until(lambda: "GetExecutionHistory" in server.log.read_text().split(name)[-1])
