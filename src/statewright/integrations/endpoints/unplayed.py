@@ -20,7 +20,6 @@ _INSTEAD: Final = {
     "cloudformation": _DEPLOY,
     "config": _ASK_EACH,
     "dynamodbstreams": "Leave out the streams of tables: they are not built yet",
-    "pipes": "Deploy pipes from queues to state machines with a template and `statewright deploy FILE`",
     "resource-explorer-2": _ASK_EACH,
     "resource-groups": _ASK_EACH,
     "resourcegroupstaggingapi": _ASK_EACH,
