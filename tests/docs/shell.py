@@ -44,7 +44,7 @@ _PRELUDE: Final = r"""
 set +e; set -o pipefail
 __server=
 __serve() {
-  __stop
+  __stop; : >server.log
   "$@" >server.log 2>&1 </dev/null &
   __server=$!
   while ! grep -qE "Watching|no project|is ready on.*" server.log; do
