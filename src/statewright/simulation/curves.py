@@ -36,6 +36,8 @@ class Curves:
         self._system = system
         self._scenario = scenario
         self._recorder: Recorder = system.parts.app.services.metrics
+        # The second under way counts, too.
+        self._recorder.settle()
         self.start = began_ms // 1000
         self.end = -(-ended_ms // 1000)
         span = max(1, self.end - self.start)

@@ -74,6 +74,20 @@ def test_what_helps(tmp_path, changes):
     assert ("messages of dead", "dead") not in outcomes(played(tmp_path, BURST, **changes))
 
 
+def test_messages_of_the_last_second_are_counted(tmp_path):
+    document = played(
+        tmp_path,
+        """
+        queues: {jobs: {visibility: 60s}}
+        functions: {work: {duration: 10s, timeout: 30}}
+        mappings: [{queue: jobs, function: work, batchSize: 1}]
+        arrivals: [{queue: jobs, burst: 20}]
+        """,
+    )
+    ends = outcomes(document)
+    assert (ends["messages of jobs", "done"], ends.get(("messages of jobs", "expired"), 0)) == (20, 0)
+
+
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_does_not(tmp_path):
     text = """
         queues: {jobs: {}}
