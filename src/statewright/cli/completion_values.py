@@ -124,7 +124,7 @@ def _names(ctx: click.Context, kind: Kind, incomplete: str) -> list[str]:
     try:
         with _Brief(_endpoint(ctx), kind.service) as server:
             found.extend(islice(_wanted(ctx, kind, kind.listed(server), incomplete), MOST_NAMES))
-    except Exception:  # a shell has no place for a message, whatever the reason
+    except Exception:  # a shell has no place for a message
         return found
     return found
 

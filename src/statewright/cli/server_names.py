@@ -1,7 +1,7 @@
 """Kinds of names that a server knows: how each is listed, and which members of a request hold one.
 
-Serves the shells' completion, and the hint "did you mean" when a name does not exist. The server is whatever can make
-calls and list pages; this module knows none.
+Serves the shells' completion, and the hint "did you mean" when a name does not exist. A server here is any object that
+can make calls and list pages; this module imports no client.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ NUMBER_BOUND: Final = 5e9
 """Numbers in patterns lie within plus and minus five thousand million. Source: EventBridge user guide."""
 DEPTH: Final = 100
 _OBJECT: Final = 3
-"""Comparisons that matching an element of an array with an object takes as much time as, whatever its members."""
+"""The cost of matching an element of an array with an object, in comparisons; its members cost their own."""
 _CHARACTERS: Final = 32
 """Characters that are searched in the time of one comparison, at least."""
 

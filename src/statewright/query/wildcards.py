@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 _QUADRATIC_CHARACTERS: Final = 30_000
-"""Searching in a longer text is linear, whatever is searched (CPython)."""
+"""CPython searches longer texts for any text in linear time."""
 
 
 class Wildcards:

@@ -45,7 +45,7 @@ def last_id(shard: int) -> int:
 
 
 class IdSource:
-    """Makes ids, each greater than the one before it, whatever the clock does.
+    """Makes ids, each greater than the one before it, even if the clock goes back.
 
     4,096 ids fit into a millisecond. A full counter borrows from the next one rather than wait, because virtual time
     may stand still, and a clock set back continues to count where it was. `above` is an id that all must pass: what the

@@ -72,7 +72,7 @@ class JobQueue(Generic[JobT]):
             self._queue.put(pending)
 
     def take(self) -> tuple[list[JobT], bool]:
-        """Wait for jobs, then take whatever else is queued, up to `MOST_JOBS`; also whether the end was met."""
+        """Wait for jobs, then take what else is queued, up to `MOST_JOBS`; also whether the end was met."""
         jobs, self._left = self._left or self._queue.get(), None
         if jobs is None:
             return [], True

@@ -5,8 +5,8 @@ row's id, or in the segments that a multipart upload left. Every id is given out
 bytes and sort as such.
 
 A file without a row must not stay forever, whenever a process dies. So an id is *doomed* before its file is made, and
-whatever displaces or deletes a row dooms its files in the same transaction; naming an id in a row saves it. Doomed
-files are deleted when a process starts.
+a statement that displaces or deletes a row dooms its files in the same transaction; naming an id in a row saves it.
+Doomed files are deleted when a process starts.
 """
 
 from __future__ import annotations

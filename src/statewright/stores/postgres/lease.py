@@ -1,7 +1,7 @@
 """The lease on a PostgreSQL store: one process owns it at a time, and proves it once a second.
 
 The lease is a row: owner, epoch, and until when by the database's own time. A thread renews it on the real monotonic
-clock, whatever the engine's clock says and however busy the event loop is. What protects the data is not this thread
+clock, even if the engine's clock is another one and the event loop is busy. What protects the data is not this thread
 but the fence: every group of commits looks for its owner and epoch in the row first.
 """
 

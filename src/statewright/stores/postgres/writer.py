@@ -1,4 +1,4 @@
-"""The threads that write a PostgreSQL store: each has a connection, and writes whatever is queued for it as one group.
+"""The threads that write a PostgreSQL store: each has a connection, and writes all that is queued for it as one group.
 
 A thread with its connection is a lane. The larger a group, the less each of its commits costs, so a lane is filled
 before the next one is used. A commit goes to the lane in which its execution has another one under way, so that they

@@ -170,6 +170,6 @@ def _shrink(connection: sqlite3.Connection) -> None:
     (pages,) = connection.execute("PRAGMA page_count").fetchone()
     (free,) = connection.execute("PRAGMA freelist_count").fetchone()
     if free > MOST_FREE_SHARE * pages:
-        # One by one, because Python's module leaves this statement after its first page whatever number it is given.
+        # One by one, because Python's module leaves this statement after its first page for any number.
         for _ in range(min(free, VACUUM_PAGES)):
             connection.execute("PRAGMA incremental_vacuum(1)")

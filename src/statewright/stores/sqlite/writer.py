@@ -1,4 +1,4 @@
-"""The one thread that writes a SQLite store: whatever is queued goes into one transaction, and is answered after it.
+"""The one thread that writes a SQLite store: all that is queued goes into one transaction, and is answered after it.
 
 Commits and inbox rows of a group are merged by `plan` into one statement per table, tasks of queues by `queue_plan`
 and changes of tables by `table_plan`; every other write is a function that runs by itself inside the same transaction.
