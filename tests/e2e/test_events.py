@@ -253,7 +253,6 @@ LONG = {"Source": "s", "DetailType": "t", "Detail": json.dumps({"a": "x" * 600_0
         ("test_event_pattern", {"EventPattern": '{"a": [1]}', "Event": "{"}, INVALID, "not a valid JSON"),
         ("test_event_pattern", {"EventPattern": '{"a": [1]}', "Event": "{}"}, INVALID, "id is a required"),
         ("create_archive", {"ArchiveName": "a", "EventSourceArn": BUS_ARN}, UNKNOWN, "does not have events"),
-        ("list_connections", {}, UNKNOWN, "events ListConnections"),
         ("tag_resource", {"ResourceARN": "arn:aws:events:us-east-1:000000000000:rule/none", "Tags": []},
          NOT_FOUND, "Rule none does not exist"),
     ],

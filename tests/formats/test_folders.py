@@ -34,7 +34,9 @@ EVERY = sorted({path.name.removesuffix(".tar.xz") for path in FOLDERS.glob("*.ta
 SQLITE = [name for name in EVERY if name.startswith("schema-")]
 WITHOUT_LIMITS = {"schema-3", "postgres-3"}
 """Made before there were limits of machines and semaphores."""
-CHANGED: dict[str, set[tuple[str, str]]] = {}
+CHANGED: dict[str, set[tuple[str, str]]] = {
+    name: {("lambda", "list_versions_by_function")} for name in ("schema-3", "schema-4", "postgres-3")
+}
 """Reads whose answers were changed on purpose since a folder was made: (service, operation)."""
 
 BY_NAME = {"list_state_machines": "stateMachines", "list_activities": "activities"}

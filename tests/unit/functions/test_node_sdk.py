@@ -32,6 +32,12 @@ def put(folder: Path, name: str, text: str = "", version: str = "1.0.0") -> None
     (place / "index.js").write_text(text or f"exports.from = '{folder.name}'")
 
 
+@pytest.fixture(autouse=True)
+def no_packages_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`make test` offers packages by NODE_PATH, which come before the SDK."""
+    monkeypatch.delenv("NODE_PATH", raising=False)
+
+
 @pytest.fixture
 def sdk(tmp_path: Path) -> Path:
     """A data folder with both versions of an SDK."""

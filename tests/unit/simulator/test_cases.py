@@ -402,7 +402,7 @@ def test_the_documentation_is_right(tmp_path: Path):
     (tmp_path / "order.asl.json").write_text(machine)
     files = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
     assert files
-    for number, cases in enumerate(files):
+    for number, cases in enumerate(one for one in files if "broken.asl.json" not in one):
         path = tmp_path / f"{number}.cases.yaml"
         path.write_text(cases if "definition:" in cases else "definition: order.asl.json\n" + cases)
         for case in load_cases(path).cases:

@@ -258,5 +258,5 @@ def test_the_example_of_the_documentation_is_right():
     (example,) = re.findall(r"^```json\n(.*?)^```", DOCUMENTATION.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     config = load_mock_config(example)
     outcomes = [answer and answer.outcome for answer in answers(config, "SecondTry", [call("Charge")] * 2)]
-    assert outcomes[0] == Threw("Lambda.TooManyRequestsException", "busy")
+    assert outcomes[0] == Threw("Declined", "no money")
     assert isinstance(outcomes[1], Returned)

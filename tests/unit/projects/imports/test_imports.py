@@ -232,7 +232,8 @@ def test_node_functions_of_a_template(tmp_path, sdk, monkeypatch):
     assert found.endswith(" Try: npm install --prefix src")
 
 
-def test_the_sdk_is_the_runtimes(tmp_path, sdk):
+def test_the_sdk_is_the_runtimes(tmp_path, sdk, monkeypatch):
+    monkeypatch.delenv("NODE_PATH", raising=False)
     root = tmp_path / "project"
     write(root, {"src/index.mjs": "import a from 'aws-sdk'\nimport b from '@aws-sdk/client-glue'\n"})
     template(root, "nodejs20.x", "index.handler")
