@@ -29,6 +29,11 @@ _ENDS: Final = (
 Curve = JsonObject
 
 
+async def _settled(recorder: Recorder) -> None:
+    """Close the second under way; levels are read on the system's loop."""
+    recorder.settle()
+
+
 class Curves:
     """Reads curves of one simulation; instants are seconds since its start."""
 
@@ -37,7 +42,7 @@ class Curves:
         self._scenario = scenario
         self._recorder: Recorder = system.parts.app.services.metrics
         # The second under way counts, too.
-        self._recorder.settle()
+        system.run(_settled(self._recorder))
         self.start = began_ms // 1000
         self.end = -(-ended_ms // 1000)
         span = max(1, self.end - self.start)
