@@ -13,6 +13,7 @@ from statewright.functions.node_sdk import NodeSdk
 from statewright.projects.found import find_project
 from statewright.projects.imports import node, python
 from statewright.projects.imports.findings import with_missing_imports
+from tests.unit.functions.running import RUNTIME
 
 HANDLER = "def handler(event, context): return event\n"
 NODE_HANDLER = "exports.handler = async (event) => event;\n"
@@ -97,7 +98,7 @@ def test_reading_takes_linear_time(piece):
 
 def test_python_functions_of_a_template(tmp_path):
     (tmp_path / "src").mkdir()
-    template(tmp_path, "python3.11", "app.handler")
+    template(tmp_path, RUNTIME, "app.handler")
     write(
         tmp_path / "src",
         {
@@ -119,7 +120,7 @@ def test_python_functions_of_a_template(tmp_path):
 def test_the_command_installs_what_is_listed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "src", {"app.py": "import nowhere\n" + HANDLER, "requirements.txt": "nowhere"})
-    template(tmp_path, "python3.11", "app.handler")
+    template(tmp_path, RUNTIME, "app.handler")
     (found,) = warned(tmp_path)
     assert found.endswith(" Try: pip install -r src/requirements.txt -t src")
 
@@ -134,29 +135,29 @@ def test_what_is_installed_into_the_package_is_found_and_not_followed(tmp_path):
             "nowhere-1.dist-info/RECORD": "nowhere/__init__.py,,\nsingle.py,,\n",
         },
     )
-    template(tmp_path, "python3.11", "app.handler")
+    template(tmp_path, RUNTIME, "app.handler")
     assert warned(tmp_path) == []
 
 
-@pytest.mark.parametrize("place", ["python/nowhere", "python/lib/python3.11/site-packages/nowhere"])
+@pytest.mark.parametrize("place", ["python/nowhere", f"python/lib/{RUNTIME}/site-packages/nowhere"])
 def test_layers_are_looked_into(tmp_path, place):
     write(tmp_path, {"src/app.py": "import nowhere\n" + HANDLER, f"layer/{place}/__init__.py": ""})
-    template(tmp_path, "python3.11", "app.handler", Layers=[{"Ref": "Shared"}])
+    template(tmp_path, RUNTIME, "app.handler", Layers=[{"Ref": "Shared"}])
     assert warned(tmp_path) == []
 
 
 def test_a_layer_that_the_server_may_have_says_nothing_and_a_foreign_one_is_missing(tmp_path):
     write(tmp_path, {"src/app.py": "import nowhere\n" + HANDLER, "layer/x": ""})
     arn = "arn:aws:lambda:us-east-1:{}:layer:x:1"
-    template(tmp_path, "python3.11", "app.handler", Layers=[arn.format("000000000000")])
+    template(tmp_path, RUNTIME, "app.handler", Layers=[arn.format("000000000000")])
     assert warned(tmp_path) == []
-    template(tmp_path, "python3.11", "app.handler", Layers=[arn.format("017000801446")])
+    template(tmp_path, RUNTIME, "app.handler", Layers=[arn.format("017000801446")])
     assert any("F imports nowhere" in one for one in warned(tmp_path))
 
 
 def test_a_module_that_changes_the_path_may_find_anything(tmp_path):
     write(tmp_path, {"src/app.py": "import sys\nsys.path.append('x')\nimport nowhere\n" + HANDLER})
-    template(tmp_path, "python3.11", "app.handler")
+    template(tmp_path, RUNTIME, "app.handler")
     assert warned(tmp_path) == []
 
 
@@ -171,7 +172,7 @@ def test_another_python_has_packages_of_its_own(tmp_path, monkeypatch, code, cou
 
 def test_modules_beside_a_handler_in_a_folder(tmp_path):
     write(tmp_path, {"src/api/app.py": "import tools\n" + HANDLER, "src/api/tools.py": ""})
-    template(tmp_path, "python3.11", "api/app.handler")
+    template(tmp_path, RUNTIME, "api/app.handler")
     (found,) = warned(tmp_path)
     assert found.endswith("handlers look in the root of their code. Try: from api import tools")
 
@@ -187,7 +188,7 @@ def test_functions_of_a_plain_folder(tmp_path):
 
 
 def test_code_in_a_template(tmp_path):
-    properties = {"Runtime": "python3.11", "Handler": "index.handler", "InlineCode": "import nowhere\n" + HANDLER}
+    properties = {"Runtime": RUNTIME, "Handler": "index.handler", "InlineCode": "import nowhere\n" + HANDLER}
     resources = {"F": {"Type": "AWS::Serverless::Function", "Properties": properties}}
     (tmp_path / "template.json").write_text(json.dumps({"Resources": resources}))
     (found,) = warned(tmp_path)
