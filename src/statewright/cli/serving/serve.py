@@ -179,9 +179,6 @@ def with_mocks(options: ServerOptions, mock_config: str | None) -> ServerOptions
 
 async def _without_mocks(system: System) -> None:
     """Refuse executions of test cases that still run: their tasks would call services. Raises: CannotServe."""
-    entries = system.engine.store.catalogue
-    if not await entries.list_entries("mocked-case", "", after=None, limit=1, newest_first=False):
-        return
     from statewright.server import CannotServe
     from statewright.simulator.served_mocks import open_case
 

@@ -14,7 +14,7 @@ import logging
 from typing import Final
 
 from statewright import chance
-from statewright.background import Background, beyond_in_thread
+from statewright.background import Background
 from statewright.clock import Clock
 from statewright.config import Config
 from statewright.errors import ApiError, StoreError
@@ -22,9 +22,10 @@ from statewright.events.pipes.inputs import input_of
 from statewright.events.pipes.records import REQUEST_RESPONSE, Pipe
 from statewright.events.targets import CallService
 from statewright.functions.event_sources.batches import compile_filters, record_of
+from statewright.functions.event_sources.filtering import passes
 from statewright.instants import iso_seconds
 from statewright.payload import Json
-from statewright.query.matching import LOOP_WORK, MOST_WORK, Matching, TooMuchWork
+from statewright.query.matching import LOOP_WORK, Matching
 from statewright.queues.messages import Received
 from statewright.queues.queues import Queue, Queues
 
@@ -74,8 +75,8 @@ class RunningPipe:
                 await self._clock.sleep_until(self._clock.now_ms() + pause_ms)
                 pause_ms = min(2 * pause_ms, _LONGEST_PAUSE_MS)
             except Exception:
-                log.exception("the pipe %s has stopped because of a bug in Statewright", self._pipe.name)
-                return
+                log.exception("the pipe %s pauses because of a bug in Statewright", self._pipe.name)
+                await self._clock.sleep_until(self._clock.now_ms() + _LONGEST_PAUSE_MS)
 
     async def _turn(self) -> None:
         """Receive the messages of one batch, and start it."""
@@ -107,23 +108,16 @@ class RunningPipe:
 
     async def _passing(self, queue: Queue, found: list[Received]) -> list[tuple[Received, dict[str, Json]]]:
         records = [(one, record_of(one, self._pipe.source, self._config.region)) for one in found]
-        passes = self._passes
-        if passes is None:
+        if self._passes is None:
             return records
         kept, unwanted = [], []
         for message, record in records:
-            try:
-                is_wanted = await beyond_in_thread(
-                    self._clock, TooMuchWork, lambda record=record: passes(record, Matching(LOOP_WORK)),  # type: ignore[misc]
-                    lambda record=record: passes(record, Matching(MOST_WORK)),  # type: ignore[misc]
-                )  # fmt: skip
-            except TooMuchWork:
-                log.warning("the message %s stays in its queue: the filters of the pipe %s take too much work over it",
-                            message.message_id, self._pipe.name)  # fmt: skip
-                continue
+            is_wanted = await passes(
+                self._clock, self._passes, record, Matching(LOOP_WORK), f"the pipe {self._pipe.name}"
+            )
             if is_wanted:
                 kept.append((message, record))
-            else:
+            elif is_wanted is not None:
                 unwanted.append(message.handle)
         if unwanted:
             await self._queues.delete(queue, unwanted)

@@ -14,23 +14,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from statewright.background import Background, beyond_in_thread
+from statewright.background import Background
 from statewright.clock import Timer
 from statewright.errors import ApiError, StoreError
 from statewright.functions.event_sources.batches import (
     EVENT_BYTES,
-    Filter,
     compile_filters,
     encode_record,
     event_of,
     failed_items,
     record_of,
 )
+from statewright.functions.event_sources.filtering import passes
 from statewright.functions.event_sources.records import MappingRecord
 from statewright.functions.event_sources.scaling import Ending, Profile, Scaling
 from statewright.functions.functions import Functions
-from statewright.payload import Json
-from statewright.query.matching import LOOP_WORK, MOST_WORK, Matching, TooMuchWork
+from statewright.query.matching import LOOP_WORK, Matching
 from statewright.queues.messages import Received
 from statewright.queues.queues import Queue, Queues
 
@@ -216,21 +215,12 @@ class Poller:
         for message in found:
             record = record_of(message, self._mapping.queue_arn, self._region)
             if self._passes is not None:
-                try:
-                    passes = await self._passing(self._passes, record, matching)
-                except TooMuchWork:
-                    log.warning(
-                        "the message %s of %s stays in its queue: the filters of the mapping %s take too much work "
-                        "over it", message.message_id, self._mapping.queue_arn, self._mapping.uuid,
-                    )  # fmt: skip
+                is_wanted = await passes(
+                    self._clock, self._passes, record, matching, f"the mapping {self._mapping.uuid}"
+                )
+                if is_wanted is None:
                     continue
-                except Exception:
-                    log.exception(
-                        "the message %s of %s stays in its queue because of a bug in Statewright, in the filters of %s",
-                        message.message_id, self._mapping.queue_arn, self._mapping.uuid,
-                    )  # fmt: skip
-                    continue
-                if not passes:
+                if not is_wanted:
                     unwanted.append(message.handle)
                     continue
             self._buffer.append(_Pulled(message, encode_record(record), until_ms))
@@ -245,12 +235,6 @@ class Poller:
                 self._meter.filtered_out.add(len(unwanted))
                 self._meter.deleted.add(len(unwanted))
             await self._queues.delete(queue, unwanted)
-
-    async def _passing(self, passes: Filter, record: dict[str, Json], matching: Matching) -> bool:
-        """True if a record passes; found out in a thread if that takes long. Raises: TooMuchWork."""
-        return await beyond_in_thread(
-            self._clock, TooMuchWork, lambda: passes(record, matching), lambda: passes(record, Matching(MOST_WORK))
-        )
 
     def _flush(self, now_ms: int, room: int, *, everything: bool = False) -> None:
         """Start the batches that are full, or whose window has ended."""

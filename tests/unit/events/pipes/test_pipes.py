@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from statewright.errors import ApiError
+from statewright.events.pipes.running import RunningPipe
 from statewright.virtual.system import VirtualSystem
 
 ROLE = "arn:aws:iam::000000000000:role/pipe"
@@ -70,6 +71,27 @@ def test_messages_start_executions(system: VirtualSystem) -> None:
     assert sorted(json.loads(one[0]["body"])["id"] for one in found) == [1, 2]
     assert {one[0]["eventSourceARN"] for one in found} == {QUEUE}
     assert left(system) == 0
+
+
+def test_a_bug_pauses_a_pipe_and_does_not_end_it(
+    system: VirtualSystem, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    received = RunningPipe._received
+    faults = [RuntimeError("a bug")]
+
+    async def failing_once(pipe: RunningPipe, queue: Any) -> Any:
+        if faults:
+            raise faults.pop()
+        return await received(pipe, queue)
+
+    monkeypatch.setattr(RunningPipe, "_received", failing_once)
+    create(system, SourceParameters={"SqsQueueParameters": {"BatchSize": 1}})
+    send(system, {"id": 1})
+    system.advance("59s")
+    assert (len(inputs(system)), left(system)) == (0, 1)
+    assert "the pipe p pauses because of a bug in Statewright" in caplog.text
+    system.advance("5s")
+    assert (len(inputs(system)), left(system)) == (1, 0)
 
 
 def test_batches_filters_and_templates(system: VirtualSystem) -> None:

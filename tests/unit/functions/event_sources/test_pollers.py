@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from statewright.errors import Unavailable
-from statewright.functions.event_sources import pollers
+from statewright.functions.event_sources import filtering, pollers
 from statewright.functions.event_sources.pollers import Poller
 from statewright.functions.event_sources.records import MappingRecord
 from statewright.functions.event_sources.scaling import PROFILES
@@ -198,7 +198,7 @@ def test_messages_that_are_dear_to_filter_are_filtered_in_a_thread_or_stay_in_th
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, most: int
 ) -> None:
     monkeypatch.setattr(pollers, "LOOP_WORK", 0)
-    monkeypatch.setattr(pollers, "MOST_WORK", most)
+    monkeypatch.setattr(filtering, "MOST_WORK", most)
 
     async def main(clock: VirtualClock) -> None:
         bench = Bench(clock, nothing, filters=['{"body": {"kind": ["a"]}}'])
