@@ -84,12 +84,12 @@ check: $(READY) $(NODE)/.ready ## Run ruff, mypy and the quick tests of one pack
 	@$(MAKE) --no-print-directory lint
 	@$(PYTEST) -n logical --maxprocesses=8 -m "not slow" $$($(BIN)/python -m tests.belonging $(PKG))
 
-test-python: ## Run the quick unit tests on another Python: make test-python PYTHON=python3.13
+test-python: ## Run the quick unit tests, and those of isolation, on another Python: make test-python PYTHON=python3.13
 	@found=$$(.ci/find-python $(PYTHON)) && \
 	  $(MAKE) --no-print-directory VENV=$(VENV)/$(notdir $(PYTHON)) PYTHON="$$found" unit
 
 unit: $(READY) $(NODE)/.ready
-	@$(PYTEST) -n logical --maxprocesses=8 -m "not slow" tests/unit tests/property
+	@$(PYTEST) -n logical --maxprocesses=8 -m "not slow" tests/unit tests/property tests/attack/test_isolation.py
 
 conformance: $(READY) ## Run recordings of the service against a server (needs STATEWRIGHT_CASES)
 	@$(BIN)/python -m tests.conformance.over_http
