@@ -23,6 +23,7 @@ from statewright.events.pipes.records import REQUEST_RESPONSE, Pipe
 from statewright.events.targets import CallService
 from statewright.functions.event_sources.batches import compile_filters, record_of
 from statewright.functions.event_sources.filtering import passes
+from statewright.functions.event_sources.windows import closes_ms, gathered
 from statewright.instants import iso_seconds
 from statewright.payload import Json
 from statewright.query.matching import LOOP_WORK, Matching
@@ -100,10 +101,12 @@ class RunningPipe:
             found = await self._queues.receive(queue, most=self._pipe.batch_size - len(batch), wait_ms=wait_ms)
             if not found and not batch:
                 break
+            received_ms = self._clock.now_ms()
             passing = await self._passing(queue, found)
-            batch += passing
-            if batch and ends_ms is None:
-                ends_ms = self._clock.now_ms() + self._pipe.window_ms
+            if passing:
+                batch = gathered(batch, passing, lambda one: one[0].message_id)
+                closes = closes_ms(received_ms, self._pipe.window_ms, 1000 * queue.settings.visibility_timeout_seconds)
+                ends_ms = min(closes, ends_ms or closes)
         return batch
 
     async def _passing(self, queue: Queue, found: list[Received]) -> list[tuple[Received, dict[str, Json]]]:

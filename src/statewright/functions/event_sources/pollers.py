@@ -28,6 +28,7 @@ from statewright.functions.event_sources.batches import (
 from statewright.functions.event_sources.filtering import passes
 from statewright.functions.event_sources.records import MappingRecord
 from statewright.functions.event_sources.scaling import Ending, Profile, Scaling
+from statewright.functions.event_sources.windows import closes_ms, gathered
 from statewright.functions.functions import Functions
 from statewright.query.matching import LOOP_WORK, Matching
 from statewright.queues.messages import Received
@@ -207,7 +208,9 @@ class Poller:
 
     async def _take(self, queue: Queue, found: list[Received], now_ms: int) -> None:
         """Buffer the messages that pass the filters; delete the others."""
-        until_ms = now_ms + 1000 * queue.settings.visibility_timeout_seconds
+        visibility_ms = 1000 * queue.settings.visibility_timeout_seconds
+        until_ms = now_ms + visibility_ms
+        wanted: list[_Pulled] = []
         unwanted = []
         if self._meter is not None:
             self._meter.polled.add(len(found))
@@ -223,9 +226,11 @@ class Poller:
                 if not is_wanted:
                     unwanted.append(message.handle)
                     continue
-            self._buffer.append(_Pulled(message, encode_record(record), until_ms))
-        if self._buffer and self._window_ends_ms is None:
-            self._window_ends_ms = now_ms + 1000 * self._mapping.window_seconds
+            wanted.append(_Pulled(message, encode_record(record), until_ms))
+        if wanted:
+            closes = closes_ms(now_ms, 1000 * self._mapping.window_seconds, visibility_ms)
+            self._window_ends_ms = min(closes, self._window_ends_ms or closes)
+            self._buffer = gathered(self._buffer, wanted, lambda pulled: pulled.message.message_id)
         if unwanted:
             self.counts.filtered += len(unwanted)
             # One request for the receive, one for the delete.
@@ -239,6 +244,7 @@ class Poller:
     def _flush(self, now_ms: int, room: int, *, everything: bool = False) -> None:
         """Start the batches that are full, or whose window has ended."""
         size = self._mapping.batch_size
+        self._forget_expired(now_ms)
         while self._buffer and room > 0:
             over = everything or (self._window_ends_ms is not None and now_ms >= self._window_ends_ms)
             count = self._fitting(size)
@@ -249,6 +255,16 @@ class Poller:
             room -= 1
         if not self._buffer:
             self._window_ends_ms = None
+
+    def _forget_expired(self, now_ms: int) -> None:
+        """Drop buffered messages that no batch could start with before they became visible again."""
+        if self._buffer and self._buffer[0].hidden_until_ms < now_ms:
+            held = [pulled for pulled in self._buffer if pulled.hidden_until_ms >= now_ms]
+            expired = len(self._buffer) - len(held)
+            self._buffer = held
+            self.counts.never_run += expired
+            if self._meter is not None:
+                self._meter.failed_invoke.add(expired)
 
     def _fitting(self, size: int) -> int:
         """Number of messages from the buffer's start for one batch: `size`, or as many as fit into an event."""

@@ -108,6 +108,18 @@ def test_batches_filters_and_templates(system: VirtualSystem) -> None:
     assert left(system) == 0
 
 
+def test_a_message_is_once_in_a_batch_however_long_the_window(system: VirtualSystem) -> None:
+    source = {"SqsQueueParameters": {"BatchSize": 100, "MaximumBatchingWindowInSeconds": 120}}
+    create(system, SourceParameters=source)
+    send(system, 1)
+    system.advance("20s")
+    send(system, 2)
+    system.advance("49s")
+    assert (len(inputs(system)), left(system)) == (1, 0), "the window closes while the first message is still hidden"
+    system.advance("10m")
+    assert [[json.loads(one["body"]) for one in batch] for batch in inputs(system)] == [[1, 2]]
+
+
 def test_a_pipe_is_stopped_changed_and_deleted(system: VirtualSystem) -> None:
     create(system, Tags={"a": "1"}, Description="d")
     pipes(system, "StopPipe", Name="p")

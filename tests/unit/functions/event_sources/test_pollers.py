@@ -133,6 +133,58 @@ def test_a_window_gathers_messages() -> None:
     run_virtual(main)
 
 
+@pytest.mark.parametrize("window", [30, 25, 300])
+def test_a_message_is_once_in_a_batch_and_deleted_however_long_the_window(window: int) -> None:
+    async def main(clock: VirtualClock) -> None:
+        bench = Bench(clock, taking(clock, 4), batch_size=100, window_seconds=window, visibility_seconds=30)
+        bench.queues.send("a", "b")
+        bench.poller.start()
+        await bench.until(10)
+        bench.queues.send("c")
+        await bench.until(24.9)
+        assert bench.sizes == []
+        await bench.until(25.1)
+        assert bench.sizes == [3], "the window closes while the first messages are still hidden"
+        await bench.until(200)
+        assert (bench.sizes, bench.queues.deleted, bench.poller.counts.done) == ([3], 3, 3)
+        assert set(bench.functions.seen.values()) == {1}
+        await bench.poller.stop()
+
+    run_virtual(main)
+
+
+def test_a_message_that_is_received_again_replaces_its_older_receive() -> None:
+    async def main(clock: VirtualClock) -> None:
+        bench = Bench(clock, nothing, batch_size=100, window_seconds=20)
+        bench.queues.send("a", "b")
+        bench.poller.start()
+        await bench.until(1)
+        [handle, _] = list(bench.queues.hidden)
+        await bench.queues.change_visibility(None, [(handle, 0)])
+        await bench.until(21)
+        assert (bench.sizes, bench.queues.deleted) == ([2], 2)
+        await bench.poller.stop()
+
+    run_virtual(main)
+
+
+def test_messages_that_become_visible_again_while_no_batch_can_start_are_not_run_twice() -> None:
+    async def main(clock: VirtualClock) -> None:
+        bench = Bench(clock, nothing, slots=1, batch_size=100, window_seconds=10, profile="ideal")
+        bench.queues.send("a", "b")
+        bench.poller.start()
+        await bench.until(1)
+        bench.functions.invoker.concurrency.enter("other")
+        await bench.until(45)
+        bench.functions.invoker.concurrency.leave("other")
+        await bench.until(90)
+        assert (bench.sizes, bench.queues.deleted) == ([2], 2)
+        assert bench.poller.counts.never_run == 2
+        await bench.poller.stop()
+
+    run_virtual(main)
+
+
 def test_no_event_is_longer_than_a_function_takes() -> None:
     async def main(clock: VirtualClock) -> None:
         bench = Bench(clock, nothing, batch_size=20, window_seconds=1)
