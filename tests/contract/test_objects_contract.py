@@ -10,6 +10,7 @@ from statewright.stores.object_rows import (
     IN_FILE,
     IN_ROW,
     IN_SEGMENTS,
+    NO_OBJECT,
     BucketRow,
     Demand,
     Missing,
@@ -100,6 +101,9 @@ def test_a_write_over_an_object_dooms_its_file(with_store):
         (Demand(etag="e"), False, True),
         (Demand(etag="*"), False, True),
         (Demand(etag="other"), False, False),
+        (Demand(seen=NO_OBJECT), True, False),
+        (Demand(etag="e", seen=10), False, True),
+        (Demand(etag="e", seen=9), False, False),
     ],
 )
 def test_writes_and_deletes_that_demand_something(with_store, demand, over_nothing, over_one):
@@ -110,7 +114,7 @@ def test_writes_and_deletes_that_demand_something(with_store, demand, over_nothi
         assert first == (Written() if over_nothing else Refused(None))
         second = await store.objects.put(row(b"there", 12), b"abc", demand)
         assert second == (Written() if over_one else Refused(row(b"there", 10)))
-        if not demand.absent:
+        if not demand.absent and demand.seen is None:
             (third,) = await store.objects.delete(1, [(b"there", demand)])
             assert isinstance(third, Written if over_one else Refused)
 

@@ -163,6 +163,12 @@ def conflict(key: str) -> ApiError:
     return _fault(409, "OperationAborted", said, Key=key)
 
 
+def conditional_conflict(condition: str, key: str) -> ApiError:
+    """The object was written or deleted since the upload that would replace it began."""
+    said = "The conditional request cannot succeed due to a conflicting operation against this resource."
+    return _fault(409, "ConditionalRequestConflict", said, Condition=condition, Key=key)
+
+
 def missing_acl() -> ApiError:
     """A call that sets an ACL does not give one."""
     return _fault(

@@ -99,6 +99,8 @@ class Upload:
     settings: Settings
     algorithm: str | None
     kind: str
+    seen: int | None
+    """Id of the object under the key when the upload began, or `NO_OBJECT`; `None` in rows of older versions."""
     row: UploadRow
 
 
@@ -155,16 +157,18 @@ def part_of(row: SegmentRow) -> Part:
     return Part(row.number, row.size, etag, modified_ms, checksums, row)
 
 
-def upload_head(settings: Settings, algorithm: str | None, kind: str) -> bytes:
+def upload_head(settings: Settings, algorithm: str | None, kind: str, seen: int) -> bytes:
     """The head of a multipart upload's row."""
-    return orjson.dumps({**_settings_json(settings), "algorithm": algorithm, "kind": kind})
+    return orjson.dumps({**_settings_json(settings), "algorithm": algorithm, "kind": kind, "seen": seen})
 
 
 def upload_of(bucket: str, row: UploadRow) -> Upload:
     """A multipart upload from its row."""
     head = members_in(row.head, "the head of a multipart upload", FORMAT)
     key = row.key.decode()
-    return Upload(row.id, bucket, key, row.created_ms, _settings_of(head), head["algorithm"], head["kind"], row)
+    return Upload(
+        row.id, bucket, key, row.created_ms, _settings_of(head), head["algorithm"], head["kind"], head.get("seen"), row
+    )
 
 
 def _settings_json(settings: Settings) -> JsonObject:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -86,6 +87,9 @@ class ObjectState:
         """The service's error for a write that was refused."""
         if isinstance(outcome, Missing):
             return faults.no_such_bucket(bucket)
+        header = "If-None-Match" if demand.absent else "If-Match"
+        if demand.seen is not None and replace(demand, seen=None).is_met_by(outcome.found):
+            return faults.conditional_conflict(header, name.decode())
         if demand.etag is not None and outcome.found is None:
             return faults.no_such_key(name.decode())
-        return faults.precondition_failed("If-None-Match" if demand.absent else "If-Match")
+        return faults.precondition_failed(header)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from statewright.limits import LISTED_AT_ONCE, OBJECT_BYTES, OBJECT_PUT_BYTES, SMALLEST_PART_BYTES, UPLOAD_PARTS
@@ -18,6 +18,7 @@ from statewright.objects.intake import NOTHING_PROMISED, Body, Promise, Received
 from statewright.objects.names import check_metadata, key_bytes
 from statewright.objects.notifications import COMPLETED
 from statewright.objects.records import (
+    Bucket,
     Checksum,
     ObjectView,
     Part,
@@ -34,6 +35,7 @@ from statewright.objects.state import ObjectState
 from statewright.stores.completion import Completion, if_made
 from statewright.stores.object_rows import (
     IN_SEGMENTS,
+    NO_OBJECT,
     Demand,
     Missing,
     ObjectRow,
@@ -116,7 +118,8 @@ class Uploads:
                 f"The {kind} checksum type cannot be used with the {(algorithm or DEFAULT).lower()} checksum algorithm."
             )
         number = await self._state.vault.next_id()
-        head = upload_head(settings, algorithm, kind or kinds[0])
+        there = await self._state.store.objects.find(home.id, name)
+        head = upload_head(settings, algorithm, kind or kinds[0], there[0].id if there is not None else NO_OBJECT)
         row = UploadRow(number, home.id, name, self._state.clock.now_ms(), head)
         upload = upload_of(bucket, row)
         if not await self._state.store.uploads.create(row, if_made(completion, upload)):
@@ -125,11 +128,16 @@ class Uploads:
 
     async def find(self, bucket: str, key: str, upload_id: str) -> Upload:
         """An upload in progress. Raises: ApiError (`NoSuchBucket`, `NoSuchUpload`)."""
-        home = await self._state.bucket(bucket)
+        found = await self._find(await self._state.bucket(bucket), key, upload_id)
+        if found is None:
+            raise faults.no_such_upload(upload_id)
+        return found
+
+    async def _find(self, home: Bucket, key: str, upload_id: str) -> Upload | None:
         row = await self._state.store.uploads.find(upload_number(upload_id))
         if row is None or row.bucket != home.id or row.key != key_bytes(key):
-            raise faults.no_such_upload(upload_id)
-        return upload_of(bucket, row)
+            return None
+        return upload_of(home.name, row)
 
     async def put_part(
         self, bucket: str, key: str, upload_id: str, number: int, body: Body, promise: Promise = NOTHING_PROMISED
@@ -188,13 +196,19 @@ class Uploads:
     ) -> ObjectView:
         """Make an object of these parts; other uploaded parts are deleted.
 
-        `checksum` (of the whole), `kind` and `size` are what the caller expects.
+        `checksum` (of the whole), `kind` and `size` are what the caller expects. An upload that was completed with
+        these parts is not completed again: the answer is the object, as long as it is there.
 
-        Raises: ApiError (`InvalidPart`, `InvalidPartOrder`, `EntityTooSmall`, `BadDigest`, `PreconditionFailed` ...).
+        Raises: ApiError (`InvalidPart`, `InvalidPartOrder`, `EntityTooSmall`, `BadDigest`, `PreconditionFailed`,
+            `ConditionalRequestConflict` ...).
         """
-        upload = await self.find(bucket, key, upload_id)
         home = await self._state.bucket(bucket)
-        if not chosen or len(chosen) > UPLOAD_PARTS:
+        upload = await self._find(home, key, upload_id)
+        if upload is None:
+            return await self._completed(home, key, upload_id, chosen)
+        if not chosen:
+            raise faults.invalid_request("You must specify at least one part")
+        if len(chosen) > UPLOAD_PARTS:
             raise faults.malformed_xml()
         rows = await self._state.store.objects.segments(upload.id)
         parts = _checked_parts(upload_id, chosen, {row.number: part_of(row) for row in rows})
@@ -206,20 +220,34 @@ class Uploads:
                 f"The provided 'x-amz-mp-object-size' header value {size} does not match what was computed: {total}"
             )
         whole = _checked_whole(upload, parts, checksum, kind)
-        etag = hashlib.md5(b"".join(bytes.fromhex(part.etag) for part in parts), usedforsecurity=False).hexdigest()
         head = object_head(upload.settings, whole, len(parts))
         now_ms = self._state.clock.now_ms()
-        row = ObjectRow(home.id, upload.row.key, upload.id, total, now_ms, f"{etag}-{len(parts)}", IN_SEGMENTS, head)
+        row = ObjectRow(home.id, upload.row.key, upload.id, total, now_ms, _etag_of(parts), IN_SEGMENTS, head)
         notes = self._state.notes(bucket, row, COMPLETED)
         kept = [(part.number, part.row.id) for part in parts]
         view = object_of(bucket, row)
+        if demand != Demand():
+            demand = replace(demand, seen=upload.seen)
         writing = self._state.store.uploads.complete(row, kept, demand, notes, if_written(completion, view))
         outcome = await self._state.announce(writing, notes)
         if isinstance(outcome, Missing):
-            raise faults.no_such_upload(upload_id)
+            # Another call was faster: it may have completed the upload in the same way.
+            return await self._completed(home, key, upload_id, chosen)
         if not isinstance(outcome, Written):
             raise self._state.refusal(bucket, row.key, outcome, demand)
         self._state.vault.free(outcome.freed)
+        return view
+
+    async def _completed(self, home: Bucket, key: str, upload_id: str, chosen: Sequence[Chosen]) -> ObjectView:
+        """The object that an upload has become, which has the upload's id. Raises: ApiError (`NoSuchUpload`)."""
+        found = await self._state.store.objects.find(home.id, key_bytes(key))
+        if found is None or found[0].id != upload_number(upload_id) or not chosen:
+            raise faults.no_such_upload(upload_id)
+        view = object_of(home.name, found[0])
+        rows = await self._state.store.objects.segments(view.id)
+        parts = _checked_parts(upload_id, chosen, {row.number: part_of(row) for row in rows})
+        if _etag_of(parts) != view.etag:
+            raise faults.no_such_upload(upload_id)
         return view
 
     async def under_way(
@@ -276,6 +304,11 @@ def _last(uploads: list[Upload], prefixes: list[str]) -> tuple[str, str]:
     if prefixes and (last is None or prefixes[-1].encode() > last.key.encode()):
         return prefixes[-1], ""
     return (last.key, upload_text(last.id)) if last is not None else ("", "")
+
+
+def _etag_of(parts: Sequence[Part]) -> str:
+    digests = b"".join(bytes.fromhex(part.etag) for part in parts)
+    return f"{hashlib.md5(digests, usedforsecurity=False).hexdigest()}-{len(parts)}"
 
 
 def _checked_parts(upload_id: str, chosen: Sequence[Chosen], there: Mapping[int, Part]) -> list[Part]:

@@ -23,6 +23,8 @@ T = TypeVar("T")
 IN_ROW: Final = 0
 IN_FILE: Final = 1
 IN_SEGMENTS: Final = 2
+NO_OBJECT: Final = -1
+"""Where the id of an object is expected: there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +76,20 @@ class UploadRow:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """The condition of a write on a key: no object there (`absent`), or one with this ETag."""
+    """The condition of a write on a key: no object there (`absent`), or one with this ETag.
+
+    With `seen`, it must also be the object of that id, or none for `NO_OBJECT`: nothing has been written since.
+    """
 
     absent: bool = False
     etag: str | None = None
     """`*` stands for any."""
+    seen: int | None = None
 
     def is_met_by(self, row: ObjectRow | None) -> bool:
         """True if the object under the key meets the condition; `None` stands for no object."""
+        if self.seen is not None and self.seen != (row.id if row is not None else NO_OBJECT):
+            return False
         if self.absent:
             return row is None
         return self.etag is None or (row is not None and self.etag in ("*", row.etag))

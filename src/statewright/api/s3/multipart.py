@@ -85,7 +85,7 @@ async def complete_multipart_upload(app: App, call: Call, request: Request) -> R
     """Assemble an object from the parts."""
     check_owner(app, request)
     parts = (request.get("MultipartUpload") or {}).get("Parts") or []
-    if not parts or any(part.get("ETag") is None or part.get("PartNumber") is None for part in parts):
+    if any(part.get("ETag") is None or part.get("PartNumber") is None for part in parts):
         raise faults.malformed_xml()
     given = list(checksums_in(request).items())
     kind = request.get("ChecksumType")
