@@ -24,7 +24,7 @@ IN_ROW: Final = 0
 IN_FILE: Final = 1
 IN_SEGMENTS: Final = 2
 NO_OBJECT: Final = -1
-"""Where the id of an object is expected: there is none."""
+"""Stands for the id of an object if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
