@@ -101,13 +101,15 @@ class Api:
                 handling.where = route(scope["method"], path, query, headers)
                 raw_path = scope.get("raw_path", path.encode()).decode("latin-1")
                 service = BY_NAME.get(handling.where.service)
+                if service is not None:
+                    handling.id_headers, handling.headers = service.id_headers, service.headers
                 limit = self.body_bytes or (BODY_BYTES if service is None else service.body_bytes)
                 incoming = Incoming(scope["method"], raw_path, query, headers, receive, limit,
                                     gather=scope.get(GATHER))  # fmt: skip
                 handling.incoming = incoming
                 answer = await self._call(handling, incoming)
                 self._note(handling, "OK")
-            await _send(send, receive, answer, handling.request_id, head_only=scope["method"] == "HEAD")
+            await _send(send, receive, answer, handling)
         except ApiError as error:
             await self._refuse(send, handling, error)
         except StoreError as problem:
@@ -270,7 +272,7 @@ class Api:
                 answer = replace(answer, headers=(*answer.headers, (b"connection", b"close")))
         except Disconnected:
             return
-        await _send(send, _nothing, answer, handling.request_id, head_only=handling.scope["method"] == "HEAD")
+        await _send(send, _nothing, answer, handling)
 
     def _note(self, handling: _Handling, code: str) -> None:
         seconds = time.perf_counter() - handling.started
@@ -319,6 +321,8 @@ class _Handling:
     where: Route = field(default_factory=lambda: Route("", JSON))
     operation: str = ""
     incoming: Incoming | None = None
+    id_headers: tuple[bytes, ...] = (b"x-amzn-requestid",)
+    headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
 _NO_SERVICE: Final = JsonWire("")
@@ -341,10 +345,12 @@ async def _nothing() -> Message:
     return {"type": "http.disconnect"}
 
 
-async def _send(send: Send, receive: Receive, answer: Answer, request_id: str, *, head_only: bool) -> None:
-    body = answer.body
-    headers = [(b"content-type", answer.content_type), (b"x-amzn-requestid", request_id.encode())]
-    headers.extend(answer.headers)
+async def _send(send: Send, receive: Receive, answer: Answer, handling: _Handling) -> None:
+    body, head_only = answer.body, handling.scope["method"] == "HEAD"
+    request_id = handling.request_id.encode()
+    headers = [(b"content-type", answer.content_type), *((name, request_id) for name in handling.id_headers)]
+    headers += handling.headers
+    headers += answer.headers
     if isinstance(body, bytes):
         # The answer to HEAD says how long the body of GET would be.
         if not any(name == b"content-length" for name, _ in answer.headers):

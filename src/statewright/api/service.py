@@ -52,6 +52,10 @@ class Service:
     """Longest body taken into memory: what its quotas allow, with room for escapes and base64."""
     streams: bool = False
     """True if operations read bodies piece by piece, and compare the signed hash themselves."""
+    id_headers: tuple[bytes, ...] = (b"x-amzn-requestid",)
+    """The headers of an answer that carry the id of its request."""
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    """Further headers of every answer."""
     open_operations: frozenset[str] = frozenset()
     """Operations that need no signature: links in messages lead to them."""
     statuses: Mapping[str, int] = field(default_factory=dict)

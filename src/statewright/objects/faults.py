@@ -54,9 +54,10 @@ def key_too_long(size: int, most: int) -> ApiError:
     return _fault(400, "KeyTooLongError", "Your key is too long", Size=str(size), MaxSizeAllowed=str(most))
 
 
-def invalid_argument(message: str, name: str, value: object) -> ApiError:
-    """A parameter has an invalid value."""
-    return _fault(400, "InvalidArgument", message, ArgumentName=name, ArgumentValue=str(value))
+def invalid_argument(message: str, name: str, value: object = None) -> ApiError:
+    """A parameter has an invalid value; the service does not repeat every one."""
+    shown = {} if value is None else {"ArgumentValue": str(value)}
+    return _fault(400, "InvalidArgument", message, ArgumentName=name, **shown)
 
 
 def invalid_request(message: str) -> ApiError:
@@ -89,13 +90,18 @@ def not_modified(etag: str, modified_ms: int) -> ApiError:
 
 def bad_digest(algorithm: str) -> ApiError:
     """The received bytes do not have the checksum that the sender gave."""
-    said = "what we received" if algorithm == "Content-MD5" else "the calculated checksum"
-    return _fault(400, "BadDigest", f"The {algorithm} you specified did not match {said}.")
+    return _fault(400, "BadDigest", f"The {algorithm} you specified did not match the calculated checksum.")
+
+
+def bad_md5(given: str, computed: str) -> ApiError:
+    """The received bytes do not have the MD5 that the sender gave; both are base64."""
+    said = "The Content-MD5 you specified did not match what we received."
+    return _fault(400, "BadDigest", said, ExpectedDigest=given, CalculatedDigest=computed)
 
 
 def invalid_digest(value: str) -> ApiError:
     """The value is not an MD5."""
-    said = "The Content-MD5 you specified is not valid."
+    said = "The Content-MD5 you specified was invalid."
     return _fault(400, "InvalidDigest", said, **{"Content-MD5": value})
 
 
@@ -144,6 +150,14 @@ def malformed_xml() -> ApiError:
     """The body is not XML, or not the document that the operation expects."""
     said = "The XML you provided was not well-formed or did not validate against our published schema"
     return _fault(400, "MalformedXML", said)
+
+
+def method_not_allowed(method: str, path: str) -> ApiError:
+    """No operation has this method at this path: of the service, of a bucket or of an object."""
+    bucket, _, key = path.lstrip("/").partition("/")
+    kind = "OBJECT" if key else "BUCKET" if bucket else "SERVICE"
+    said = "The specified method is not allowed against this resource."
+    return _fault(405, "MethodNotAllowed", said, Method=method, ResourceType=kind)
 
 
 def not_here(what: str) -> ApiError:

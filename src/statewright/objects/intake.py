@@ -179,7 +179,7 @@ class _Intake:
     def _verified(self, promise: Promise) -> dict[str, str]:
         """The checksums, compared with the promised ones. Raises: ApiError."""
         if promise.md5 is not None and base64.b64decode(promise.md5) != self._md5.digest():
-            raise faults.bad_digest("Content-MD5")
+            raise faults.bad_md5(promise.md5, text_of(self._md5.digest()))
         if self._sha256 is not None and self._sha256.hexdigest() != promise.sha256:
             raise faults.content_sha256_mismatch()
         found = {name: text_of(one.digest()) for name, one in self._hashers.items()}

@@ -74,16 +74,18 @@ def checked_tags(pairs: Sequence[tuple[str, str]], *, of_bucket: bool = False) -
     found: dict[str, str] = {}
     for name, value in pairs:
         if name in found:
-            raise _invalid_tag("Cannot provide multiple Tags with the same key", name, value)
+            raise _invalid_tag("Cannot provide multiple Tags with the same key", name)
         if not name or len(name) > _TAG_NAME_CHARACTERS or not _TAG.fullmatch(name):
-            raise _invalid_tag("The TagKey you have provided is invalid", name, value)
+            raise _invalid_tag("The TagKey you have provided is invalid", name)
         if len(value) > _TAG_VALUE_CHARACTERS or not _TAG.fullmatch(value):
             raise _invalid_tag("The TagValue you have provided is invalid", name, value)
         if name.lower().startswith("aws:"):
-            raise _invalid_tag("System tags cannot be added/updated by requester", name, value)
+            system = "System tags cannot be added/updated by requester"
+            raise _invalid_tag(system if of_bucket else "Your TagKey cannot be prefixed with aws:", name)
         found[name] = value
     return found
 
 
-def _invalid_tag(message: str, name: str, value: str) -> ApiError:
-    return ApiError("InvalidTag", message, status=400, details={"TagKey": name, "TagValue": value})
+def _invalid_tag(message: str, name: str, value: str | None = None) -> ApiError:
+    details = {"TagKey": name} if value is None else {"TagKey": name, "TagValue": value}
+    return ApiError("InvalidTag", message, status=400, details=details)

@@ -45,6 +45,9 @@ class Bodies(Protocol):
     def write(self, operation: str, shape_name: str, value: Json) -> bytes:
         """Write the body of an answer; instants are epoch milliseconds. `shape_name`: the output's or its payload's."""
 
+    def no_operation(self, method: str, path: str) -> ApiError:
+        """The error for a method and path that no operation has."""
+
     def refusal(self, error: ApiError, status: int, request_id: str, path: str) -> Answer:
         """Write the answer to a request that failed."""
 
@@ -53,7 +56,7 @@ class RestWire:
     """REST for one service, by signing name.
 
     `path_of` returns the path of a request: S3 has part of it in the Host. `headers_of` has further headers of answers,
-    by operation.
+    by operation; `statuses` those that the model lacks.
     """
 
     def __init__(
@@ -62,11 +65,13 @@ class RestWire:
         bodies: Bodies,
         path_of: Callable[[Incoming], str] | None = None,
         headers_of: Mapping[str, Headers] | None = None,
+        statuses: Mapping[str, int] | None = None,
     ) -> None:
         self._service = service
         self._bodies = bodies
         self._path_of = path_of
         self._headers_of = headers_of or {}
+        self._statuses = statuses or {}
 
     async def read(self, incoming: Incoming) -> tuple[str, JsonObject]:
         """Read the operation from method, path and query, and its members.
@@ -77,11 +82,7 @@ class RestWire:
         path = self._path_of(incoming) if self._path_of is not None else incoming.raw_path
         found = rest_routes.match(self._service, incoming.method, path, query, incoming.headers)
         if found is None:
-            raise ApiError(
-                "UnknownOperationException",
-                f"{self._service} has no operation at {incoming.method[:20]} {path[:200]}.",
-                status=404,
-            )
+            raise self._bodies.no_operation(incoming.method, path)
         shape = _input_shape(self._service, found.operation)
         if shape is None:
             return found.operation, {}
@@ -120,7 +121,7 @@ class RestWire:
         """Write headers, status and body as the model places them."""
         model = _model(self._service)
         trait = model["operations"][operation]
-        status = trait["http"].get("responseCode", 200)
+        status = self._statuses.get(operation) or trait["http"].get("responseCode", 200)
         if "output" not in trait:
             return Answer(status, b"")
         shape = model["shapes"][trait["output"]["shape"]]
@@ -198,6 +199,11 @@ class JsonBodies:
     def write(self, operation: str, _shape_name: str, value: Json) -> bytes:
         """Write one JSON object."""
         return orjson.dumps(shapes.writer(self._service, operation)(value or {}))
+
+    def no_operation(self, method: str, path: str) -> ApiError:
+        """The error for a method and path that no operation has."""
+        said = f"{self._service} has no operation at {method[:20]} {path[:200]}."
+        return ApiError("UnknownOperationException", said, status=404)
 
     def refusal(self, error: ApiError, status: int, _request_id: str, _path: str) -> Answer:
         """Write the error's code as a header, its members as the body."""

@@ -19,7 +19,7 @@ from statewright.api.protocols.wire import Answer, Incoming
 from statewright.api.protocols.xml_tree import MOST_CHILDREN, Element, XmlError, parse_xml
 from statewright.errors import ApiError
 from statewright.instants import http_date, iso_ms
-from statewright.objects.faults import malformed_xml
+from statewright.objects.faults import malformed_xml, method_not_allowed
 from statewright.payload import Json, JsonObject
 
 NAMESPACE: Final = "http://s3.amazonaws.com/doc/2006-03-01/"
@@ -101,7 +101,11 @@ class XmlBodies:
             return b""
         return write_xml(self._service, shape_name, ROOTS[operation], value or {})
 
-    def refusal(self, error: ApiError, status: int, request_id: str, path: str) -> Answer:
+    def no_operation(self, method: str, path: str) -> ApiError:
+        """The error for a method and path that no operation has."""
+        return method_not_allowed(method, path)
+
+    def refusal(self, error: ApiError, status: int, request_id: str, _path: str) -> Answer:
         """Write the error as an XML document; a `304` has its members as headers, and no body."""
         from statewright.api.s3.errors import in_s3_words
 
@@ -112,7 +116,7 @@ class XmlBodies:
         details = "".join(f"<{name}>{escape(str(value))}</{name}>" for name, value in error.details.items())
         text = (
             f"{HEAD}<Error><Code>{escape(error.code)}</Code><Message>{escape(error.message)}</Message>{details}"
-            f"<Resource>{escape(path)}</Resource><RequestId>{request_id}</RequestId></Error>"
+            f"<RequestId>{request_id}</RequestId><HostId>{request_id}</HostId></Error>"
         )
         return Answer(status, text.encode("utf-8", "backslashreplace"), self.content_type)
 

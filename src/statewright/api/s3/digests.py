@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 
 from statewright.api import auth
@@ -23,9 +22,9 @@ def check_body(incoming: Incoming, body: bytes) -> None:
         raise faults.not_here("Bodies in signed chunks are read for objects and parts only.")
     given = headers.get("content-md5")
     if given is not None:
-        digest = hashlib.md5(body, usedforsecurity=False).digest()
-        if base64.b64encode(digest).decode() != given.strip():
-            raise faults.bad_digest("Content-MD5")
+        computed_md5 = text_of(hashlib.md5(body, usedforsecurity=False).digest())
+        if computed_md5 != given.strip():
+            raise faults.bad_md5(given.strip(), computed_md5)
     declared = auth.promised_hash(headers, incoming.query)
     if declared is not None and hashlib.sha256(body).hexdigest() != declared:
         raise faults.content_sha256_mismatch()

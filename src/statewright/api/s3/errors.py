@@ -19,9 +19,6 @@ _MISMATCH: Final = (
 
 def in_s3_words(error: ApiError) -> ApiError:
     """Translate an error into S3's; S3's own errors are returned unchanged."""
-    if error.code == "UnknownOperationException" and error.status is not None:
-        # The service has no operation with this method at this address.
-        return ApiError("MethodNotAllowed", "The specified method is not allowed against this resource.", status=405)
     known = _WORDS.get(error.code)
     if known is None:
         return error
@@ -50,6 +47,12 @@ _WORDS: Final[dict[str, tuple[str, str | None, int]]] = {
     "ServiceUnavailable": ("ServiceUnavailable", None, 503),
 }  # fmt: skip
 
+_ARGUMENTS: Final = {
+    "copySource": ("x-amz-copy-source", "Invalid copy source object key"),
+    "encodingType": ("encoding-type", "Invalid Encoding Method specified in Request"),
+}
+"""Parameters that the service refuses in words of their own: their name there, and the text."""
+
 
 def _refusal(problems: Problems) -> ApiError | None:
     shown, path, what = problems[0]
@@ -72,11 +75,15 @@ def _refusal(problems: Problems) -> ApiError | None:
     if what == "Member must not be null":
         return ApiError("MissingRequestBodyError", "Request Body is empty", status=400)
     if path == "storageClass":
-        return ApiError("InvalidStorageClass", "The storage class you specified is not valid", status=400)
+        return ApiError(
+            "InvalidStorageClass", "The storage class you specified is not valid", status=400,
+            details={"StorageClassRequested": shown.strip().strip("'")},
+        )  # fmt: skip
     if path in ("bucket", "key"):
         return None
-    details = {"ArgumentName": path, "ArgumentValue": shown.strip().strip("'")}
-    return ApiError("InvalidArgument", f"The value of {path} is not valid: {what}", status=400, details=details)
+    name, text = _ARGUMENTS.get(path, (path, f"The value of {path} is not valid: {what}"))
+    details = {"ArgumentName": name, "ArgumentValue": shown.strip().strip("'")}
+    return ApiError("InvalidArgument", text, status=400, details=details)
 
 
 refuse_with("s3", _refusal)

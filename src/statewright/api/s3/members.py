@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from functools import cache
 from typing import Final
 from urllib.parse import parse_qsl, quote, unquote
 
@@ -53,8 +54,13 @@ def check_owner(app: App, request: JsonMapping) -> None:
     if acl is not None and acl not in PRIVATE_ACLS:
         raise ApiError("AccessControlListNotSupported", "The bucket does not allow ACLs", status=400)
     for name in ("ExpectedBucketOwner", "ExpectedSourceBucketOwner"):
-        if request.get(name) not in (None, app.config.account):
-            raise ApiError("AccessDenied", "Access Denied", status=403)
+        expected = request.get(name)
+        if expected is None or expected == app.config.account:
+            continue
+        if len(expected) != 12 or not expected.isdecimal():
+            said = f"The value of the expected bucket owner parameter must be an AWS Account ID... [{expected}]"
+            raise ApiError("InvalidBucketOwnerAWSAccountID", said, status=400)
+        raise ApiError("AccessDenied", "Access Denied", status=403)
 
 
 def settings_in(request: JsonMapping) -> Settings:
@@ -80,13 +86,13 @@ def tags_in_header(text: object) -> dict[str, str]:
     """Read tags from a header: `a=1&b=2`. Raises: ApiError (`InvalidArgument`, `InvalidTag`)."""
     if not isinstance(text, str) or not text:
         return {}
-    try:
-        pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=True)
-    except ValueError:
+    pairs = parse_qsl(text, keep_blank_values=True)
+    names = [name for name, _ in pairs]
+    if not pairs or len(set(names)) != len(names):
         raise faults.invalid_argument(
             "The header 'x-amz-tagging' shall be encoded as UTF-8 then URLEncoded URL query parameters without tag "
             "name duplicates.", "x-amz-tagging", text,
-        ) from None  # fmt: skip
+        )  # fmt: skip
     return checked_tags(pairs)
 
 
@@ -156,8 +162,7 @@ def copy_source(text: str) -> tuple[str, str, str | None]:
     path, _, query = text.partition("?")
     bucket, slash, key = unquote(path).removeprefix("/").partition("/")
     if not bucket or not slash or not key:
-        raise faults.invalid_argument("Copy Source must mention the source bucket and key: sourcebucket/sourcekey",
-                                      "x-amz-copy-source", text)  # fmt: skip
+        raise faults.invalid_argument("Invalid copy source object key", "x-amz-copy-source", text)
     if bucket.startswith("arn:"):
         raise faults.not_here("This version of Statewright does not have access points.")
     version = dict(parse_qsl(query)).get("versionId")
@@ -183,8 +188,8 @@ def encoded(text: str, encoding: str | None) -> str:
     return quote(text, safe="/-_.~*")
 
 
-def _no_token(token: str) -> ApiError:
-    return faults.invalid_argument("The continuation token provided is incorrect", "continuation-token", token)
+def _no_token(_token: str) -> ApiError:
+    return faults.invalid_argument("The continuation token provided is incorrect", "continuation-token")
 
 
 TOKENS: Final = PageTokens[str]("s3", _no_token)
@@ -193,7 +198,17 @@ TOKENS: Final = PageTokens[str]("s3", _no_token)
 
 def owner(app: App) -> dict[str, str]:
     """The owner of all buckets and objects."""
-    return {"DisplayName": "statewright", "ID": hashlib.sha256(app.config.account.encode()).hexdigest()}
+    return {"ID": _canonical_id(app.config.account)}
+
+
+def initiator(app: App) -> dict[str, str]:
+    """The one who began an upload, who alone is shown with a name."""
+    return {"ID": _canonical_id(app.config.account), "DisplayName": "statewright"}
+
+
+@cache
+def _canonical_id(account: str) -> str:
+    return hashlib.sha256(account.encode()).hexdigest()
 
 
 def page_size(request: JsonMapping, member: str, name: str) -> int:

@@ -12,6 +12,7 @@ from statewright.api.s3.members import (
     copy_source,
     encoded,
     encryption_out,
+    initiator,
     owner,
     page_size,
     part_checksums_out,
@@ -157,7 +158,7 @@ async def list_parts(app: App, _call: Call, request: Request) -> Request:
             }
             for part in shown
         ],
-        "Initiator": owner(app),
+        "Initiator": initiator(app),
         "Owner": owner(app),
         "StorageClass": upload.settings.storage_class,
     }
@@ -189,7 +190,7 @@ async def list_multipart_uploads(app: App, _call: Call, request: Request) -> Req
             "Initiated": upload.created_ms,
             "StorageClass": upload.settings.storage_class,
             "Owner": owner(app),
-            "Initiator": owner(app),
+            "Initiator": initiator(app),
         }
         if upload.algorithm is not None:
             shown |= {"ChecksumAlgorithm": upload.algorithm, "ChecksumType": upload.kind}

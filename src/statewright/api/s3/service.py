@@ -31,6 +31,8 @@ SERVICE: Final = Service(
     wires=f"{__package__}.wires",
     body_bytes=16 << 20,
     streams=True,
+    id_headers=(b"x-amz-request-id", b"x-amz-id-2"),
+    headers=((b"server", b"Statewright"),),
     sdk_names=("s3",),
     deployed_by=("statewright.projects.deploy.buckets", "statewright.projects.deploy.bucket_rules"),
 )
