@@ -344,3 +344,46 @@ def test_a_deleted_table_leaves_nothing(with_tables):
         assert sum(count.items for count in (await store.tables.counts(spaces)).values()) == 0
 
     with_tables(body)
+
+
+def test_a_stream_has_every_change_in_order_and_goes_on_after_a_restart(with_store):
+    async def body(store: Store) -> None:
+        tables = Tables(store, RealClock(), Config())
+        await tables.start()
+        specification = {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}
+        table = await tables.create({**REQUEST, "StreamSpecification": specification})
+
+        async def write(number: int) -> None:
+            item = {"p": {"S": f"é{number % 5}"}, "s": {"N": str(number)}, "v": {"S": '"\\\u2028'}}
+            await tables.write(put_of(table, {"Item": item}))
+
+        async def read(after: str = "") -> list[tuple[str, str]]:
+            assert table.stream is not None
+            found = await tables.streams.read(table.stream, after)
+            return [(one.number, one.new["s"]["N"]) for one, _ in found if one.new is not None]
+
+        await asyncio.gather(*map(write, range(100)))
+        item = {"p": {"S": "x"}, "s": {"N": "1"}}
+        refused = put_of(table, {"Item": item, "ConditionExpression": "attribute_exists(p)"})
+        with pytest.raises(ConditionFailed):
+            await tables.write(refused)
+        before = await read()
+        assert sorted(before) == before
+        assert {number for _, number in before} == set(map(str, range(100)))
+        await tables.stop()
+
+        tables = Tables(store, RealClock(), Config())
+        await tables.start()
+        table = tables.find("things")
+        assert await read() == before
+        await write(100)
+        (after,) = await read(before[-1][0])
+        assert after[1] == "100"
+        await tables.catalogue.close_stream(table)
+        await write(101)
+        assert table.stream is None
+        assert table.latest_stream is not None
+        assert len(await tables.streams.read(table.latest_stream, before[-1][0])) == 1
+        await tables.stop()
+
+    with_store(body)

@@ -232,9 +232,8 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     ),
     (
         "update_table",
-        {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}},
-        INVALID + "Statewright does not support table streams; omit StreamSpecification, or have the writer send a "
-        "message to a queue",
+        {"StreamSpecification": {"StreamEnabled": True}},
+        INVALID + "StreamSpecification with StreamEnabled true must have a StreamViewType",
     ),
     (
         "update_time_to_live",

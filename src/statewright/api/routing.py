@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qs
 
-from statewright.api.service import CBOR, JSON, QUERY, REST
+from statewright.api.service import CBOR, JSON, QUERY, REST, Service
 from statewright.api.services import BY_NAME, SERVICES
 from statewright.errors import ApiError
 
@@ -67,9 +67,17 @@ def route(method: str, path: str, query: str, headers: Mapping[str, str]) -> Rou
         return _unsigned(method, path, query, headers)
     if prefix:
         if service.target != prefix:
+            service = _other_of(service, prefix)
+        if service.target != prefix:
             raise ApiError("UnknownOperationException", f"The service '{service.name}' has no target {prefix[:100]}.")
         return Route(service.name, CBOR if in_cbor and CBOR in service.protocols else JSON)
     return Route(service.name, service.protocols[-1])
+
+
+def _other_of(service: Service, prefix: str) -> Service:
+    """The service of a target whose requests are signed for `service`; itself, if there is none."""
+    found = _BY_TARGET.get(prefix)
+    return found if found is not None and found.signed_for == service.name else service
 
 
 def _unsigned(method: str, path: str, query: str, headers: Mapping[str, str]) -> Route:

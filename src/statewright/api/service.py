@@ -46,6 +46,9 @@ class Service:
     """Prefix of its X-Amz-Target. Source: `targetPrefix` of the service model."""
     version: str | None = None
     """The version that its forms in the query protocol name: only this distinguishes unsigned forms."""
+    signed_for: str | None = None
+    """The service whose signing name its requests are signed for, if that is another's: only the target tells them
+    apart."""
     client: str | None = None
     """botocore's name for it, if that is not `name`: `cloudwatch`."""
     body_bytes: int = BODY_BYTES

@@ -16,6 +16,7 @@ from statewright.api.cloudwatch.service import SERVICE as MONITORING
 from statewright.api.cloudwatch.service import build_dashboards, build_metrics
 from statewright.api.dynamodb.service import SERVICE as DYNAMODB
 from statewright.api.dynamodb.service import build_tables
+from statewright.api.dynamodbstreams.service import SERVICE as DYNAMODBSTREAMS
 from statewright.api.ecs.service import SERVICE as ECS
 from statewright.api.ecs.service import build_jobs
 from statewright.api.events.service import SERVICE as EVENTS
@@ -53,6 +54,7 @@ SERVICES: Final = (
     STATES,
     BATCH,
     DYNAMODB,
+    DYNAMODBSTREAMS,
     ECS,
     EVENTS,
     IAM,

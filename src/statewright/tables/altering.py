@@ -11,7 +11,7 @@ from typing import Final
 
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject
-from statewright.tables.creating import attribute_types, global_index, refuse_streams, throughput_of
+from statewright.tables.creating import attribute_types, global_index, throughput_of, view_of
 from statewright.tables.definitions import ACTIVE, PAY_PER_REQUEST, PROVISIONED, Definition, Index, Throughput
 from statewright.tables.table import Table
 from statewright.tables.tables import Tables
@@ -42,7 +42,8 @@ async def alter(tables: Tables, table: Table, request: Mapping[str, Json]) -> No
             "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates or "
             "SSESpecification or ReplicaUpdates is required"
         )
-    refuse_streams(request)
+    view = view_of(request)
+    specified = request.get("StreamSpecification")
     updates = request.get("GlobalSecondaryIndexUpdates") or []
     if any(len(update) != 1 for update in updates):
         raise invalid(f"{_INVALID}Each of GlobalSecondaryIndexUpdates must have one of Create, Update and Delete")
@@ -64,6 +65,8 @@ async def alter(tables: Tables, table: Table, request: Mapping[str, Json]) -> No
         return changed
 
     gone = set(table.definition.spaces) - set(change(table.definition).spaces)
+    if specified is not None:
+        await (tables.catalogue.open_stream(table, view) if view else tables.catalogue.close_stream(table))
     await tables.catalogue.replace(table, change, sorted(gone))
     for kind, update in zip(kinds, updates, strict=True):
         if kind == "Create":

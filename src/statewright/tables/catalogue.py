@@ -22,10 +22,13 @@ from statewright.stores.entries import Entries, MarkKind, rows_below
 from statewright.stores.protocol import EntryRow
 from statewright.stores.store import Store
 from statewright.stores.table_protocol import Change, Counted, Decision, ItemKey, StoredItem
-from statewright.tables.creating import definition_of_new, in_use
+from statewright.tables.creating import definition_of_new, in_use, view_of
 from statewright.tables.definitions import ACTIVE, TABLE, Definition, Index
 from statewright.tables.keys import BEHIND_PARTS
+from statewright.tables.streams.records import STREAM
+from statewright.tables.streams.streams import Streams
 from statewright.tables.table import Table, parse
+from statewright.tables.values import invalid
 
 REMAINS: Final = MarkKind("table-remains")
 """Spaces to clear; the key is the number of the space."""
@@ -43,13 +46,15 @@ class Catalogue:
         self._entries = Entries(store.catalogue, TABLE)
         self._clock = clock
         self._arns = config.arn("dynamodb", "table/")
+        self.streams = Streams(store, clock, self._arns, spawn)
         self._spawn = spawn
         self._tables: dict[str, Table] = {}
         self._names: list[str] = []
         self._change = asyncio.Lock()
 
     async def load(self) -> None:
-        """Read every table, and continue the unfinished work of an earlier process."""
+        """Read every table and stream, and continue the unfinished work of an earlier process."""
+        await self.streams.load()
         async for definition in self._entries.walk():
             table = self._add(definition)
             for index in table.definition.indexes:
@@ -57,6 +62,11 @@ class Catalogue:
                     self._spawn(self._fill_index(table, index.name))
             if table.definition.time_to_live is not None and not table.definition.time_to_live.is_filled:
                 self._spawn(self.fill_expiries(table))
+        for table in self._tables.values():
+            for stream in self.streams.of_table(table.definition.name):
+                if stream.entry.created_ms >= table.definition.created_ms:
+                    table.latest_stream = stream
+                    table.stream = stream if stream.entry.closed_ms is None else None
         async for row in rows_below(self._store.catalogue, REMAINS.name):
             self._spawn(self._clear(int(row.key)))
 
@@ -94,7 +104,41 @@ class Catalogue:
             if request["TableName"] in self._tables:
                 raise in_use(request["TableName"])
             definition = await definition_of_new(request, chance.uuid4(), self._clock.now_ms(), self.next_space)
-            return self._add(await self._entries.write(definition))
+            view = view_of(request)
+            if view is None:
+                return self._add(await self._entries.write(definition))
+            stream = self.streams.new(definition, await self.next_space(), view)
+            table = self._add(await self._entries.write(definition, also=[STREAM.row(stream)]))
+            table.stream = table.latest_stream = self.streams.add(stream)
+            return table
+
+    async def open_stream(self, table: Table, view: str) -> None:
+        """Give a table a stream of its later changes. Raises: ApiError (`ValidationException`)."""
+        async with self._change:
+            table.check()
+            if table.stream is not None:
+                raise invalid(f"Table already has an enabled stream: TableName: {table.definition.name}")
+            stream = self.streams.new(table.definition, await self.next_space(), view)
+            await self._store.catalogue.write([STREAM.row(stream)], [])
+            table.stream = table.latest_stream = self.streams.add(stream)
+
+    async def close_stream(self, table: Table) -> None:
+        """Record no more changes of a table; its stream can be read for a day. Raises: ApiError."""
+        async with self._change:
+            table.check()
+            stream = table.stream
+            if stream is None:
+                raise invalid(f"Table does not have a stream to disable: TableName: {table.definition.name}")
+            table.stream = None
+            try:
+                # Writes that are decided with the stream come before its end.
+                await self._settle()
+                entry = self.streams.closed(stream)
+                await self._store.catalogue.write([STREAM.row(entry)], [])
+            except BaseException:
+                table.stream = stream
+                raise
+            self.streams.close(stream, entry)
 
     async def replace(
         self, table: Table, change: Callable[[Definition], Definition], drop: Sequence[int] = ()
@@ -120,8 +164,13 @@ class Catalogue:
                     "protection first.",
                 )
             spaces = table.definition.spaces
-            await self._store.catalogue.write([_remains(space) for space in spaces], [TABLE.name_of(table.definition)])
+            stream = table.stream
+            entry = self.streams.closed(stream) if stream is not None else None
+            rows = [*map(_remains, spaces), *([STREAM.row(entry)] if entry is not None else ())]
+            await self._store.catalogue.write(rows, [TABLE.name_of(table.definition)])
             table.is_deleted = True
+            if stream is not None and entry is not None:
+                self.streams.close(stream, entry)
             del self._tables[name]
             self._names.remove(name)
             for space in spaces:

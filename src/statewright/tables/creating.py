@@ -44,20 +44,22 @@ def check_name(name: str) -> None:
         )
 
 
-def refuse_streams(request: Mapping[str, Json]) -> None:
-    """Refuse a request for a stream of a table. Raises: ApiError."""
-    if (request.get("StreamSpecification") or {}).get("StreamEnabled"):
-        raise invalid(
-            f"{_INVALID}Statewright does not support table streams; omit StreamSpecification, or have the writer send "
-            "a message to a queue"
-        )
+def view_of(request: Mapping[str, Json]) -> str | None:
+    """The view type of the stream that a request enables; `None` if it enables none. Raises: ApiError."""
+    given = request.get("StreamSpecification") or {}
+    view: str | None = given.get("StreamViewType")
+    if given.get("StreamEnabled") and not view:
+        raise invalid(f"{_INVALID}StreamSpecification with StreamEnabled true must have a StreamViewType")
+    if view and not given.get("StreamEnabled"):
+        raise invalid(f"{_INVALID}StreamSpecification with StreamEnabled false must not have a StreamViewType")
+    return view
 
 
 async def definition_of_new(
     request: Mapping[str, Json], table_id: str, now_ms: int, next_space: NextSpace
 ) -> Definition:
     """The table that CreateTable asks for. Raises: ApiError."""
-    refuse_streams(request)
+    view_of(request)
     name = request["TableName"]
     check_name(name)
     for member in ("AttributeDefinitions", "KeySchema"):

@@ -22,7 +22,7 @@ from statewright.tables.expressions.conditions import Test
 from statewright.tables.keys import encoded
 from statewright.tables.table import EXPIRIES, Table, parse
 from statewright.tables.values import Item, invalid
-from statewright.tables.writes import ConditionFailed, Write, carry_out, delete_key
+from statewright.tables.writes import ConditionFailed, Write, carry_out, delete_key, wake_readers
 
 SCAN_EVERY_MS: Final = 10_000
 """Source: ours; the service may need some days."""
@@ -105,9 +105,10 @@ class Expiry:
             now = self._clock.now_ms() // 1000
             low, high = encoded({"N": str(now - OLDEST_SECONDS)}), encoded({"N": str(now)})
             found = await self._store.span(Span(ttl.space, EXPIRIES, low, high), limit=STEP)
-            writes = [delete_key(table, parse(one), _is_over(ttl, now)) for one in found]
+            writes = [replace(delete_key(table, parse(one), _is_over(ttl, now)), by_expiry=True) for one in found]
             if writes:
                 await self._store.change(Change([write.place for write in writes], _deleting(writes)))
+                wake_readers(writes)
             if len(found) < STEP:
                 return
 

@@ -16,6 +16,7 @@ from statewright.payload import Json
 from statewright.stores.table_protocol import ItemKey, StoredItem
 from statewright.tables.definitions import Definition, Index
 from statewright.tables.keys import encoded, part_key
+from statewright.tables.streams.stream import Stream
 from statewright.tables.values import Item, Value, checked, invalid, item_size, kind_of, utf8_length
 
 LONGEST_HASH_BYTES: Final = 2048
@@ -42,6 +43,10 @@ class Table:
         self.definition = definition
         self.arn = arn
         self.is_deleted = False
+        self.stream: Stream | None = None
+        """The stream of its changes, while one is enabled."""
+        self.latest_stream: Stream | None = None
+        """The stream that was enabled last."""
 
     def check(self) -> None:
         """Refuse to use a deleted table. Raises: ApiError (`ResourceNotFoundException`)."""

@@ -26,7 +26,7 @@ from statewright.tables.exports import Exports, PutObject
 from statewright.tables.reads import Page
 from statewright.tables.table import Table, not_found
 from statewright.tables.values import invalid
-from statewright.tables.writes import Write, Written, carry_out
+from statewright.tables.writes import Write, Written, carry_out, wake_readers
 
 Transacted = list[tuple[Write, Written]]
 """The writes of a transaction and their effects."""
@@ -48,6 +48,7 @@ class Tables:
         self._background = Background("work on tables")
         self._forgot_ms = 0
         self.catalogue = Catalogue(store, clock, config, self._background.spawn)
+        self.streams = self.catalogue.streams
         self.expiry = Expiry(store.tables, clock, self.catalogue, self._background.spawn)
         self.exports = Exports(store, clock, self.catalogue, self._background.spawn, put_object)
 
@@ -55,11 +56,13 @@ class Tables:
         """Read the catalogue of tables, and recover the unfinished work of an earlier process."""
         await self.catalogue.load()
         self.expiry.start()
+        self.streams.start()
         await self.exports.start()
 
     async def stop(self) -> None:
         """End the background work; the next process continues it."""
         self.expiry.stop()
+        self.streams.stop()
         await self._background.stop()
 
     async def at_rest(self) -> None:
@@ -120,7 +123,11 @@ class Tables:
             decision.answer = carry_out(write, found[0], decision)
             return decision
 
-        written: Written = await self.store.tables.change(Change((write.place,), decide, completion))
+        try:
+            written: Written = await self.store.tables.change(Change((write.place,), decide, completion))
+        finally:
+            if write.table.stream is not None:
+                write.table.stream.wake()
         return written
 
     async def write_all(
@@ -134,7 +141,10 @@ class Tables:
             return decision
 
         change = Change([write.place for write in writes], decide, completion)
-        written: list[Written] = await self.store.tables.change(change)
+        try:
+            written: list[Written] = await self.store.tables.change(change)
+        finally:
+            wake_readers(writes)
         return written
 
     async def get(self, places: Sequence[ItemKey]) -> list[StoredItem | None]:
@@ -177,4 +187,7 @@ class Tables:
             return list(zip(writes, written, strict=True)) if written is not None else []
 
         done = adapted(completion, answer)
-        return answer(await transactions.write_together(self.store.tables, writes, shows, token, done))
+        try:
+            return answer(await transactions.write_together(self.store.tables, writes, shows, token, done))
+        finally:
+            wake_readers(writes)

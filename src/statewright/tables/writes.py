@@ -56,6 +56,8 @@ class Write:
     """True if `make` reads the item before the write."""
     paths: tuple[tuple[Step, ...], ...] = ()
     """The paths that an update writes to."""
+    by_expiry: bool = False
+    """True for the delete of an item whose time to live is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +192,8 @@ def carry_out(write: Write, before: StoredItem | None, decision: Decision) -> Wr
         gone = table.entries(write.place, old, before) if old is not None and before is not None else ()
         made = table.entries(write.place, new, after) if new is not None and after is not None else ()
         _change_entries(gone, made, decision, units)
+    if table.stream is not None:
+        table.stream.capture(decision, write.key, before, after, by_expiry=write.by_expiry)
     return Written(before, after, units)
 
 
@@ -230,6 +234,13 @@ def _count(decision: Decision, space: int, before: StoredItem | None, after: Sto
 
 def _units(size: int) -> int:
     return max(1, -(-size // KIB))
+
+
+def wake_readers(writes: Iterable[Write]) -> None:
+    """Wake the readers of the streams that writes have added records to: they are durable now, or may be."""
+    for write in writes:
+        if write.table.stream is not None:
+            write.table.stream.wake()
 
 
 # ------------------------------------------------------------------ answers

@@ -41,6 +41,11 @@ def table_description(table: Table, counts: Mapping[int, Counted], status: str =
         found["LocalSecondaryIndexes"] = local
     if shared:
         found["GlobalSecondaryIndexes"] = shared
+    if table.stream is not None:
+        found["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": table.stream.entry.view}
+    if table.latest_stream is not None:
+        found["LatestStreamLabel"] = table.latest_stream.entry.label
+        found["LatestStreamArn"] = table.latest_stream.arn
     if definition.storage_class is not None:
         found["TableClassSummary"] = {"TableClass": definition.storage_class}
     if definition.encryption is not None and definition.encryption.get("Enabled"):

@@ -5,6 +5,7 @@ Source: header and names observed; SDKs compare the checksum if it is present.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 from zlib import crc32
 
@@ -14,7 +15,6 @@ from statewright.api.protocols.wire import Answer, Incoming, Wire
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject
 
-_SERVICE: Final = "dynamodb"
 _OWN: Final = "com.amazonaws.dynamodb.v20120810#"
 _OF_FRAMEWORK: Final = {
     "ValidationException": "com.amazon.coral.validate#",
@@ -23,9 +23,9 @@ _OF_FRAMEWORK: Final = {
 }
 
 
-def type_of(error: ApiError) -> str:
+def type_of(error: ApiError, service: str = "dynamodb") -> str:
     """The `__type` of an error."""
-    return _OF_FRAMEWORK.get(error.code, _OWN if modelled(_SERVICE, error.code) else "") + error.code
+    return _OF_FRAMEWORK.get(error.code, _OWN if modelled(service, error.code) else "") + error.code
 
 
 class ChecksummedWire:
@@ -54,5 +54,5 @@ def _checksummed(answer: Answer) -> Answer:
 
 
 def wire(service: str, _protocol: str) -> Wire:
-    """The wire of DynamoDB's only protocol."""
-    return ChecksummedWire(JsonWire(service, type_of=type_of))
+    """The wire of the only protocol of DynamoDB and of its streams."""
+    return ChecksummedWire(JsonWire(service, type_of=partial(type_of, service=service)))
