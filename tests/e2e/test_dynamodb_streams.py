@@ -267,8 +267,9 @@ def test_what_is_not_there_is_refused(ddb, streams, table):
     for wrong in ("x", f"{arn}|1|x", f"{missing}{iterator(streams, arn)[len(arn) :]}"):
         assert refusal(streams.get_records, ShardIterator=wrong) == ("ValidationException", "Invalid ShardIterator")
     assert refusal(streams.get_records, ShardIterator=iterator(streams, arn), Limit=1001)[0] == "ValidationException"
-    for wrong in ({"StreamEnabled": True}, {"StreamEnabled": False, "StreamViewType": BOTH}):
-        assert refusal(ddb.update_table, TableName=table, StreamSpecification=wrong)[0] == "ValidationException"
+    halves: list[dict[str, Any]] = [{"StreamEnabled": True}, {"StreamEnabled": False, "StreamViewType": BOTH}]
+    for half in halves:
+        assert refusal(ddb.update_table, TableName=table, StreamSpecification=half)[0] == "ValidationException"
 
 
 def test_records_survive_a_kill_and_later_ones_follow_them(tmp_path: Path):
