@@ -11,7 +11,7 @@ from typing import Final
 
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject
-from statewright.tables.creating import attribute_types, global_index, throughput_of, view_of
+from statewright.tables.creating import attribute_types, global_index, throughput_of, view_of, warm_of
 from statewright.tables.definitions import ACTIVE, PAY_PER_REQUEST, PROVISIONED, Definition, Index, Throughput
 from statewright.tables.table import Table
 from statewright.tables.tables import Tables
@@ -92,6 +92,8 @@ def _with_settings(definition: Definition, request: Mapping[str, Json], now_ms: 
             f"Requested WriteCapacityUnits: {given['WriteCapacityUnits']}. "
             "Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits."
         )
+    if request.get("WarmThroughput") is not None:
+        members["warm"] = warm_of(request["WarmThroughput"], billing, members.get("throughput", definition.throughput))
     if request.get("DeletionProtectionEnabled") is not None:
         members["is_protected"] = request["DeletionProtectionEnabled"]
     if request.get("TableClass") is not None:
@@ -131,11 +133,13 @@ def _create(definition: Definition, given: Json, request: Mapping[str, Json], sp
 
 def _update(definition: Definition, given: Json, _request: Mapping[str, Json], _space: int, now_ms: int) -> Definition:
     index = _known(definition, given["IndexName"])
-    wanted = given.get("ProvisionedThroughput")
-    if wanted is None:
-        return definition
-    throughput = _changed(index.throughput, throughput_of(wanted, definition.billing, index.name), now_ms)
-    changed = replace(index, throughput=throughput)
+    wanted, changed = given.get("ProvisionedThroughput"), index
+    if wanted is not None:
+        throughput = throughput_of(wanted, definition.billing, index.name)
+        changed = replace(changed, throughput=_changed(index.throughput, throughput, now_ms))
+    if given.get("WarmThroughput") is not None:
+        warm = warm_of(given["WarmThroughput"], definition.billing, changed.throughput, index.name)
+        changed = replace(changed, warm=warm)
     return replace(definition, indexes=tuple(changed if one is index else one for one in definition.indexes))
 
 

@@ -20,6 +20,7 @@ from statewright.tables.definitions import (
     Definition,
     Index,
     Throughput,
+    Warm,
 )
 from statewright.tables.values import invalid
 from statewright.tags import tags_by_key
@@ -28,6 +29,12 @@ MOST_GLOBAL: Final = 20
 MOST_LOCAL: Final = 5
 MOST_INCLUDED: Final = 100
 """Source of all: service quotas, "Secondary indexes per table"."""
+MOST_ELEMENTS: Final = 2
+"""Elements of the key of a table or local index."""
+MOST_OF_KIND: Final = 4
+"""HASH elements of the key of a global index, and RANGE elements. Source: developer guide, "Multi-attribute keys"."""
+ON_DEMAND_WARM: Final = Warm(12_000, 4_000)
+"""The warm throughput of a new table or index that is billed by request. Source: observed."""
 
 NextSpace = Callable[[], Awaitable[int]]
 
@@ -70,11 +77,15 @@ async def definition_of_new(
                 f"1 validation error detected: Value null at '{place}' failed to satisfy constraint: "
                 "Member must not be null"
             )
+    _check_elements(request["KeySchema"], "keySchema")
+    for number, given in enumerate(request.get("LocalSecondaryIndexes") or (), start=1):
+        _check_elements(given["KeySchema"], f"localSecondaryIndexes.{number}.member.keySchema")
     types = attribute_types(request["AttributeDefinitions"])
     key = key_schema(request["KeySchema"])
     billing = request.get("BillingMode", PROVISIONED)
     throughput = throughput_of(request.get("ProvisionedThroughput"), billing)
-    _check_defined([key], types)
+    warm = warm_of(request.get("WarmThroughput"), billing, throughput)
+    _check_defined(_names(key), types)
     local = request.get("LocalSecondaryIndexes") or []
     shared = request.get("GlobalSecondaryIndexes") or []
     _check_lists(request)
@@ -83,7 +94,7 @@ async def definition_of_new(
         *(global_index(given, types, billing) for given in shared),
     ]
     _check_names(indexes)
-    used = {name for one in [key, *((index.hash, index.range) for index in indexes)] for name in one if name}
+    used = {*_names(key), *(name for index in indexes for name in index.keys)}
     if used != set(types):
         raise invalid(
             f"{_INVALID}Number of attributes in KeySchema does not exactly match number of attributes defined in "
@@ -104,6 +115,7 @@ async def definition_of_new(
         is_protected=bool(request.get("DeletionProtectionEnabled")),
         storage_class=request.get("TableClass"),
         encryption=request.get("SSESpecification"),
+        warm=warm,
         tags=tags_by_key(request.get("Tags")),
     )
 
@@ -127,6 +139,62 @@ def key_schema(given: Sequence[Json]) -> tuple[str, str | None]:
     if len(given) > 1 and given[0]["AttributeName"] == given[1]["AttributeName"]:
         raise invalid("Both the Hash Key and the Range Key element in the KeySchema have the same name")
     return given[0]["AttributeName"], given[1]["AttributeName"] if len(given) > 1 else None
+
+
+def _names(key: tuple[str, str | None]) -> tuple[str, ...]:
+    return (key[0],) if key[1] is None else (key[0], key[1])
+
+
+def _check_elements(given: Sequence[Json], place: str) -> None:
+    if len(given) > MOST_ELEMENTS:
+        shown = ", ".join(
+            f"KeySchemaElement(attributeName={one['AttributeName']}, keyType={one['KeyType']})" for one in given
+        )
+        raise invalid(
+            f"1 validation error detected: Value '[{shown}]' at '{place}' failed to satisfy constraint: "
+            f"Member must have length less than or equal to {MOST_ELEMENTS}"
+        )
+
+
+def _global_key(given: Sequence[Json], index: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The attributes of the partition key and of the sort key of a global index. Raises: ApiError."""
+    if len(given) <= MOST_ELEMENTS and [one["KeyType"] for one in given] != ["HASH", "HASH"]:
+        first, second = key_schema(given)
+        return (first,), () if second is None else (second,)
+    if given[0]["KeyType"] != "HASH":
+        raise invalid("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
+    kinds = [one["KeyType"] for one in given]
+    if kinds != sorted(kinds):
+        raise invalid(
+            f"{_INVALID}Index KeySchema must have its HASH elements before its RANGE elements for index: {index}"
+        )
+    names = [one["AttributeName"] for one in given]
+    if len(set(names)) < len(names):
+        raise invalid(f"{_INVALID}Index KeySchema must not have an attribute twice for index: {index}")
+    many = kinds.count("HASH")
+    if max(many, len(kinds) - many) > MOST_OF_KIND:
+        raise invalid(
+            f"{_INVALID}Index KeySchema must have at most {MOST_OF_KIND} HASH and {MOST_OF_KIND} RANGE elements "
+            f"for index: {index}"
+        )
+    return tuple(names[:many]), tuple(names[many:])
+
+
+def warm_of(given: Json, billing: str, throughput: Throughput, index: str | None = None) -> Warm | None:
+    """The requested warm throughput, `None` if there is none. Raises: ApiError if it is below what a new table has."""
+    if given is None:
+        return None
+    by_request = billing == PAY_PER_REQUEST
+    least = ON_DEMAND_WARM if by_request else Warm(throughput.read, throughput.write)
+    wanted = Warm(given.get("ReadUnitsPerSecond", least.read), given.get("WriteUnitsPerSecond", least.write))
+    where = "table" if index is None else f"index {index}"
+    for name, more, less in (("Read", wanted.read, least.read), ("Write", wanted.write, least.write)):
+        if more < less:
+            raise invalid(
+                f"{_INVALID}Requested {name}UnitsPerSecond for WarmThroughput for {where} is lower than initial "
+                f"throughput for {'OnDemand' if by_request else 'Provisioned'}"
+            )
+    return wanted
 
 
 def throughput_of(given: Json, billing: str, index: str | None = None) -> Throughput:
@@ -169,7 +237,7 @@ def _local_index(given: Json, key: tuple[str, str | None], types: Mapping[str, s
             "LocalSecondaryIndex"
         )
     first, second = key_schema(given["KeySchema"])
-    _check_defined([(first, second)], types)
+    _check_defined(_names((first, second)), types)
     if second is None:
         raise invalid(f"{_INVALID}Index KeySchema does not have a range key for index: {name}")
     if first != key[0]:
@@ -177,25 +245,27 @@ def _local_index(given: Json, key: tuple[str, str | None], types: Mapping[str, s
             f"{_INVALID}Index KeySchema does not have the same leading hash key as table KeySchema for index: {name}. "
             f"index hash key: {first}, table hash key: {key[0]}"
         )
-    return Index(name, 0, first, second, False, *_projection(given))
+    return Index(name, 0, (first,), (second,), False, *_projection(given))
 
 
 def global_index(given: Json, types: Mapping[str, str], billing: str, *, is_created_later: bool = False) -> Index:
     """The requested global secondary index, without its space. Raises: ApiError."""
     name = given["IndexName"]
     check_name(name)
-    first, second = key_schema(given["KeySchema"])
-    _check_defined([(first, second)], types)
+    hashes, ranges = _global_key(given["KeySchema"], name)
+    _check_defined(hashes + ranges, types)
+    throughput = throughput_of(given.get("ProvisionedThroughput"), billing, name)
     return Index(
         name,
         0,
-        first,
-        second,
+        hashes,
+        ranges,
         True,
         *_projection(given),
-        throughput_of(given.get("ProvisionedThroughput"), billing, name),
+        throughput,
         CREATING if is_created_later else ACTIVE,
         is_created_later,
+        warm_of(given.get("WarmThroughput"), billing, throughput, name),
     )
 
 
@@ -213,14 +283,12 @@ def _projection(given: Json) -> tuple[str, tuple[str, ...]]:
     return kind, tuple(included or ())
 
 
-def _check_defined(keys: Iterable[tuple[str, str | None]], types: Mapping[str, str]) -> None:
-    for first, second in keys:
-        names = [first] if second is None else [first, second]
-        if not set(names) <= set(types):
-            raise invalid(
-                f"{_INVALID}Some index key attributes are not defined in AttributeDefinitions. "
-                f"Keys: [{', '.join(names)}], AttributeDefinitions: [{', '.join(types)}]"
-            )
+def _check_defined(names: Sequence[str], types: Mapping[str, str]) -> None:
+    if not set(names) <= set(types):
+        raise invalid(
+            f"{_INVALID}Some index key attributes are not defined in AttributeDefinitions. "
+            f"Keys: [{', '.join(names)}], AttributeDefinitions: [{', '.join(types)}]"
+        )
 
 
 def _check_names(indexes: Sequence[Index]) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from statewright.payload import JsonMapping
-from statewright.stores.entries import EntryKind
+from statewright.payload import Json, JsonMapping
+from statewright.stores.entries import EntryKind, Form
 
 ACTIVE: Final = "ACTIVE"
 CREATING: Final = "CREATING"
@@ -27,13 +27,23 @@ class Throughput:
 
 
 @dataclass(frozen=True, slots=True)
+class Warm:
+    """Requested warm throughput, in units each second."""
+
+    read: int
+    write: int
+
+
+@dataclass(frozen=True, slots=True)
 class Index:
     """A secondary index: the items of the table that have its key, ordered by that key, then by the table's."""
 
     name: str
     space: int
-    hash: str
-    range: str | None
+    hashes: tuple[str, ...]
+    """The attributes of its partition key: several only in a global index."""
+    ranges: tuple[str, ...]
+    """Those of its sort key, in their order."""
     is_global: bool
     projection: str
     """`ALL`, `KEYS_ONLY` or `INCLUDE`."""
@@ -41,11 +51,12 @@ class Index:
     throughput: Throughput = Throughput()
     status: str = ACTIVE
     is_backfilling: bool = False
+    warm: Warm | None = None
 
     @property
     def keys(self) -> tuple[str, ...]:
         """Its key attributes."""
-        return (self.hash,) if self.range is None else (self.hash, self.range)
+        return self.hashes + self.ranges
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +92,7 @@ class Definition:
     is_protected: bool = False
     storage_class: str | None = None
     encryption: JsonMapping | None = None
+    warm: Warm | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
     stored: int = 0
 
@@ -88,6 +100,16 @@ class Definition:
     def keys(self) -> tuple[str, ...]:
         """Its key attributes."""
         return (self.hash,) if self.range is None else (self.hash, self.range)
+
+    @property
+    def hashes(self) -> tuple[str, ...]:
+        """The attribute of its partition key, as those of an index."""
+        return (self.hash,)
+
+    @property
+    def ranges(self) -> tuple[str, ...]:
+        """The attribute of its sort key, if it has one, as those of an index."""
+        return () if self.range is None else (self.range,)
 
     @property
     def spaces(self) -> list[int]:
@@ -100,4 +122,13 @@ class Definition:
         return next((index for index in self.indexes if index.name == name), None)
 
 
-TABLE: Final = EntryKind("table", Definition, lambda table: table.name)
+def _with_lists_of_keys(members: dict[str, Json]) -> dict[str, Json]:
+    """Turn format 1, in which a key of an index had one attribute of each kind, into format 2."""
+    for index in members.get("indexes", ()):
+        index["hashes"] = [index.pop("hash")]
+        second = index.pop("range", None)
+        index["ranges"] = [] if second is None else [second]
+    return members
+
+
+TABLE: Final = EntryKind("table", Definition, lambda table: table.name, form=Form(2, upgrades={1: _with_lists_of_keys}))

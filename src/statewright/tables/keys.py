@@ -48,9 +48,9 @@ def behind(prefix: bytes) -> bytes:
     return stem[:-1] + bytes([stem[-1] + 1]) if stem else BEHIND_ALL
 
 
-def part_key(value: Value) -> bytes:
-    """The key of a partition."""
-    plain = encoded(value)
+def part_key(*values: Value) -> bytes:
+    """The key of a partition: of one value, or of several in an index whose key has several."""
+    plain = b"".join(map(encoded, values))
     return _mixed(crc32(plain)).to_bytes(4, "big") + plain
 
 

@@ -39,7 +39,7 @@ from statewright.tables.expressions.tree import (
 )
 from statewright.tables.keys import BEHIND_PARTS, segment
 from statewright.tables.table import MISMATCH, Table, parse
-from statewright.tables.values import Item, checked, invalid, kind_of
+from statewright.tables.values import DETECTED, Item, checked, invalid, kind_of
 from statewright.tables.writes import refuse_legacy
 
 PAGE_BYTES: Final = 1024 * 1024
@@ -121,6 +121,13 @@ def read_units(size: int, *, is_consistent: bool) -> float:
 # ------------------------------------------------------------------ queries and scans
 
 
+def refuse_empty_filter(members: Mapping[str, Json]) -> None:
+    """Refuse an empty filter: a query does so before it looks for its table. Raises: ApiError."""
+    text = members.get(FILTER)
+    if text is not None and not text.strip():
+        parser.condition(FILTER, text)
+
+
 async def query(store: TableStore, clock: Clock, table: Table, members: Mapping[str, Json]) -> Page:
     """A page of a query. Raises: ApiError."""
     refuse_legacy(members)
@@ -131,8 +138,8 @@ async def query(store: TableStore, clock: Clock, table: Table, members: Mapping[
     if text is None:
         raise invalid("Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.")
     keys = table.definition if index is None else index
-    types = dict(table.definition.types)
-    wanted = key_range(parser.condition(KEY_CONDITION, text), bindings, keys.hash, keys.range, types)
+    types = table.definition.types
+    wanted = key_range(parser.condition(KEY_CONDITION, text), bindings, keys.hashes, keys.ranges, types)
     reading = _reading(table, index, members, texts, bindings, own_keys=keys.keys)
     backward = members.get("ScanIndexForward") is False
     low, high = _from_start(reading, members.get("ExclusiveStartKey"), wanted, backward=backward)
@@ -246,7 +253,8 @@ def _reading(
         paths = [bindings.path(PROJECTION, path) for path in parser.projection(PROJECTION, shown)]
         project, asked = cutter(paths), {str(steps[0]) for steps in paths}
     bindings.check_all_used()
-    _check_select(select, shown, index)
+    # Of the two operations, only Query checks keys.
+    _check_select(select, shown, index, DETECTED if own_keys else "")
     if select is None and shown is None and index is None:
         select = "ALL_ATTRIBUTES"
     return Reading(
@@ -262,17 +270,18 @@ def _reading(
     )
 
 
-def _check_select(select: str | None, shown: str | None, index: Index | None) -> None:
+def _check_select(select: str | None, shown: str | None, index: Index | None, before: str) -> None:
     if select is None:
         return
     if shown is not None and select != "SPECIFIC_ATTRIBUTES":
-        raise invalid(f"Cannot specify the ProjectionExpression when choosing to get {select}")
+        what = "only the Count" if select == "COUNT" else select
+        raise invalid(f"{before}Cannot specify the ProjectionExpression when choosing to get {what}")
     if select == "SPECIFIC_ATTRIBUTES" and shown is None:
         raise invalid(
-            "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES"
+            f"{before}Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES"
         )
     if select == "ALL_PROJECTED_ATTRIBUTES" and index is None:
-        raise invalid("ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName")
+        raise invalid(f"{before}ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName")
     if select == "ALL_ATTRIBUTES" and index is not None and index.is_global and index.projection != "ALL":
         raise invalid(
             f"{_INVALID}Select type ALL_ATTRIBUTES is not supported for global secondary index {index.name} "

@@ -5,7 +5,7 @@ Owns the checks of keys. Definitions are replaced as a whole, so a writer's thre
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,7 +17,16 @@ from statewright.stores.table_protocol import ItemKey, StoredItem
 from statewright.tables.definitions import Definition, Index
 from statewright.tables.keys import encoded, part_key
 from statewright.tables.streams.stream import Stream
-from statewright.tables.values import Item, Value, checked, invalid, item_size, kind_of, utf8_length
+from statewright.tables.values import (
+    Item,
+    Value,
+    binary_length,
+    checked,
+    invalid,
+    item_size,
+    kind_of,
+    utf8_length,
+)
 
 LONGEST_HASH_BYTES: Final = 2048
 LONGEST_RANGE_BYTES: Final = 1024
@@ -34,6 +43,17 @@ class Entry:
     key: ItemKey
     item: StoredItem
     index: Index | None
+
+
+class EmptyKey(ApiError):
+    """A key attribute with an empty value. It refuses a whole transaction, not only its action."""
+
+    def __init__(self, kind: str, name: str) -> None:
+        super().__init__(
+            "ValidationException",
+            "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an "
+            f"empty {'string' if kind == 'S' else 'binary'} value. Key: {name}",
+        )
 
 
 class Table:
@@ -99,22 +119,12 @@ class Table:
         for name in definition.keys:
             ((kind, content),) = item[name].items()
             if content == "":
-                words = {"S": "string", "B": "binary"}[kind]
-                raise invalid(
-                    "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain "
-                    f"an empty {words} value. Key: {name}"
-                )
-            size = utf8_length(content) if kind != "B" else len(content) // 4 * 3
+                raise EmptyKey(kind, name)
+            size = utf8_length(content) if kind != "B" else binary_length(content)
             if name == definition.hash and size > LONGEST_HASH_BYTES:
-                raise invalid(
-                    "One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit of"
-                    f"{LONGEST_HASH_BYTES} bytes"
-                )
+                raise _too_long_hash()
             if name != definition.hash and size > LONGEST_RANGE_BYTES:
-                raise invalid(
-                    "One or more parameter values were invalid: Aggregated size of all range keys has exceeded the "
-                    f"size limit of {LONGEST_RANGE_BYTES} bytes"
-                )
+                raise _too_long_range()
 
     def check_index_keys(self, item: Item, *, of_update: bool = False) -> None:
         """Refuse an item with an attribute that is an invalid key of an index. Raises: ApiError."""
@@ -140,6 +150,10 @@ class Table:
                         "not supported. The AttributeValue for a key attribute cannot contain an empty "
                         f"{words} value. IndexName: {index.name}, IndexKey: {name}"
                     )
+            if _length(item, index.hashes) > LONGEST_HASH_BYTES:
+                raise _too_long_hash()
+            if _length(item, index.ranges) > LONGEST_RANGE_BYTES:
+                raise _too_long_range()
 
     # ------------------------------------------------------------------ indexes
 
@@ -159,19 +173,19 @@ class Table:
 
     def index_place(self, index: Index, place: ItemKey, item: Item) -> ItemKey | None:
         """The place of an item in an index; `None` if the index does not have it."""
-        first = item.get(index.hash)
-        second = item.get(index.range) if index.range is not None else None
-        if not self._may_be_key(index.hash, first) or (
-            index.range is not None and not self._may_be_key(index.range, second)
-        ):
-            return None
-        assert first is not None
-        own = encoded(second) if second is not None else b""
-        return ItemKey(index.space, part_key(first), own + place.part + place.sort)
+        values: list[Value] = []
+        for name in index.keys:
+            value = item.get(name)
+            if value is None or not self._may_be_key(name, value):
+                return None
+            values.append(value)
+        many = len(index.hashes)
+        own = b"".join(map(encoded, values[many:]))
+        return ItemKey(index.space, part_key(*values[:many]), own + place.part + place.sort)
 
-    def _may_be_key(self, name: str, value: Value | None) -> bool:
+    def _may_be_key(self, name: str, value: Value) -> bool:
         """True if the value has the type of the key: an item older than the index may have another one."""
-        return value is not None and value.get(self.definition.types[name], "") != ""
+        return bool(value.get(self.definition.types[name], "") != "")
 
     def projected(self, index: Index, item: Item, stored: StoredItem) -> StoredItem:
         """The projection of an item in an index."""
@@ -183,6 +197,29 @@ class Table:
     def needs_old_items(self) -> bool:
         """True if a write must read the item that it replaces."""
         return bool(self.definition.indexes) or self.definition.time_to_live is not None
+
+
+def _length(item: Item, names: Sequence[str]) -> int:
+    """The bytes of the attributes of a key; numbers count as their texts."""
+    size = 0
+    for name in names:
+        for kind, content in item.get(name, {}).items():
+            size += binary_length(content) if kind == "B" else utf8_length(content)
+    return size
+
+
+def _too_long_hash() -> ApiError:
+    return invalid(
+        f"One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit of"
+        f"{LONGEST_HASH_BYTES} bytes"
+    )
+
+
+def _too_long_range() -> ApiError:
+    return invalid(
+        "One or more parameter values were invalid: Aggregated size of all range keys has exceeded the size limit of "
+        f"{LONGEST_RANGE_BYTES} bytes"
+    )
 
 
 def _stored(item: Item) -> StoredItem:

@@ -20,7 +20,7 @@ from statewright.formats import Format
 from statewright.payload import Json
 from statewright.stores.completion import Completion
 from statewright.stores.table_protocol import Change, Decision, ItemKey, Span, StoredItem, TableStore
-from statewright.tables.table import Table
+from statewright.tables.table import EmptyKey, Table
 from statewright.tables.values import invalid
 from statewright.tables.writes import (
     ConditionFailed,
@@ -134,8 +134,9 @@ def writes_of(actions: Sequence[Json], find: Callable[[str], Table]) -> tuple[li
             writes.append(_MAKERS[name](table, members))
             reasons.append(Reason())
         except ApiError as problem:
-            # A wrong expression fails the request; a wrong item or key only cancels the transaction.
-            if problem.code != "ValidationException" or "Expression" in problem.message:
+            # A wrong expression or an empty key fails the request; a wrong item or key only cancels the transaction.
+            is_wrong = isinstance(problem, EmptyKey) or "Expression" in problem.message
+            if is_wrong or problem.code != "ValidationException":
                 raise
             reasons.append(Reason("ValidationError", problem.message))
         shows.append(members.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD")

@@ -153,7 +153,8 @@ def _only_condition(members: Mapping[str, Json]) -> Test | None:
 
 
 def _bindings(members: Mapping[str, Json], texts: Mapping[str, str | None]) -> Bindings:
-    return Bindings(members.get("ExpressionAttributeNames"), members.get("ExpressionAttributeValues"), texts)
+    names, values = members.get("ExpressionAttributeNames"), members.get("ExpressionAttributeValues")
+    return Bindings(names, values, texts, of_write=True)
 
 
 def _test(text: str | None, bindings: Bindings) -> Test | None:

@@ -75,7 +75,7 @@ def test_numbers_have_one_form(given_text, expected):
         ),
         ({"N": "1" * 1_000_000}, "Attempting to store more than 38 significant digits in a Number"),
         ({"NULL": False}, INVALID + "Null attribute value types must have the value of true"),
-        ({"SS": []}, INVALID + "An string set  may not be empty"),
+        ({"SS": []}, "1 validation error detected: " + INVALID + "An string set  may not be empty"),
         ({"NS": []}, INVALID + "An number set  may not be empty"),
         ({"BS": []}, INVALID + "Binary sets should not be empty"),
         ({"SS": ["a", "a"]}, INVALID + "Input collection [a, a] contains duplicates."),

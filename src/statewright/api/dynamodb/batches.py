@@ -16,7 +16,7 @@ from statewright.stores.completion import adapted
 from statewright.stores.table_protocol import ItemKey
 from statewright.tables.expressions.projections import Project
 from statewright.tables.reads import projection_of, read_units
-from statewright.tables.table import Table, parse
+from statewright.tables.table import MISMATCH, Table, parse
 from statewright.tables.values import Item, checked_item, invalid
 from statewright.tables.writes import Write, Written, delete_key, put_item, refuse_legacy
 
@@ -35,11 +35,13 @@ async def batch_get_item(app: App, call: Call, request: Json) -> Json:
         raise invalid("The requestItems parameter is required for BatchGetItem")
     if sum(len(of_table["Keys"]) for of_table in wanted.values()) > MOST_READ:
         raise invalid("Too many items requested for the BatchGetItem call")
-    asked: list[tuple[str, Table, Item, ItemKey, Project | None]] = []
+    projects: dict[str, Project | None] = {}
     for reference, members in wanted.items():
-        table = tables.find(reference)
         refuse_legacy(members)
-        project = projection_of(members)
+        projects[reference] = projection_of(members)
+    asked: list[tuple[str, Table, Item, ItemKey, Project | None]] = []
+    for (reference, members), project in zip(wanted.items(), projects.values(), strict=True):
+        table = tables.find(reference)
         for given in members["Keys"]:
             key, place = table.key(given)
             asked.append((reference, table, key, place, project))
@@ -108,5 +110,8 @@ def _write_of(table: Table, given: Json) -> Write:
     if (put is None) == (delete is None):
         raise invalid("A write request must have either a PutRequest or a DeleteRequest")
     if put is not None:
-        return put_item(table, *checked_item(put["Item"]))
+        item, size = checked_item(put["Item"])
+        if not item.keys() >= set(table.definition.keys):
+            raise invalid(MISMATCH)
+        return put_item(table, item, size)
     return delete_key(table, delete["Key"])

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Final
+from uuid import NAMESPACE_URL, uuid5
 
-from statewright.payload import Json, JsonObject
+from statewright.payload import Json, JsonMapping, JsonObject
 from statewright.stores.table_protocol import Counted
-from statewright.tables.definitions import ACTIVE, PAY_PER_REQUEST, Index, Throughput
+from statewright.tables.creating import ON_DEMAND_WARM
+from statewright.tables.definitions import ACTIVE, PAY_PER_REQUEST, Definition, Index, Throughput, Warm
 from statewright.tables.table import Table
 
 _NOTHING = Counted(0, 0)
+_DEFAULT_KEY: Final = "alias/aws/dynamodb"
+"""The key that encrypts if a request names none."""
 
 
 def table_description(table: Table, counts: Mapping[int, Counted], status: str = ACTIVE) -> JsonObject:
@@ -21,7 +26,7 @@ def table_description(table: Table, counts: Mapping[int, Counted], status: str =
             {"AttributeName": name, "AttributeType": kind} for name, kind in definition.types.items()
         ],
         "TableName": definition.name,
-        "KeySchema": key_schema(definition.hash, definition.range),
+        "KeySchema": key_schema(definition.hashes, definition.ranges),
         "TableStatus": status,
         "CreationDateTime": definition.created_ms,
         "ProvisionedThroughput": _throughput(definition.throughput),
@@ -48,15 +53,40 @@ def table_description(table: Table, counts: Mapping[int, Counted], status: str =
         found["LatestStreamArn"] = table.latest_stream.arn
     if definition.storage_class is not None:
         found["TableClassSummary"] = {"TableClass": definition.storage_class}
+    if status not in ("CREATING", "UPDATING"):
+        found["WarmThroughput"] = _warm(definition.warm, definition, definition.throughput, status)
+    elif status == "CREATING" and definition.warm is not None:
+        found["WarmThroughput"] = _warm(definition.warm, definition, definition.throughput, "UPDATING")
     if definition.encryption is not None and definition.encryption.get("Enabled"):
-        found["SSEDescription"] = {"Status": "ENABLED", "SSEType": definition.encryption.get("SSEType", "KMS")}
+        found["SSEDescription"] = encryption_description(table, definition.encryption, "ENABLED")
     return found
 
 
-def key_schema(hash_name: str, range_name: str | None) -> list[Json]:
+def _warm(warm: Warm | None, definition: Definition, throughput: Throughput, status: str) -> JsonObject:
+    """What a table or index can serve at once: what was requested, or what it can after its creation."""
+    if warm is None:
+        by_request = definition.billing == PAY_PER_REQUEST
+        warm = ON_DEMAND_WARM if by_request else Warm(throughput.read, throughput.write)
+    return {"ReadUnitsPerSecond": warm.read, "WriteUnitsPerSecond": warm.write, "Status": status}
+
+
+def encryption_description(table: Table, given: JsonMapping, status: str) -> JsonObject:
+    """The description of encryption by a key of KMS; `given` is the request for it."""
+    key: str = given.get("KMSMasterKeyId") or _DEFAULT_KEY
+    if not key.startswith("arn:"):
+        _, partition, _, region, account, _ = table.arn.split(":", 5)
+        scope = f"arn:{partition}:kms:{region}:{account}:"
+        if key == _DEFAULT_KEY:
+            # The key of an account has an id that it keeps.
+            key = f"key/{uuid5(NAMESPACE_URL, scope + key)}"
+        key = scope + (key if "/" in key else f"key/{key}")
+    return {"Status": status, "SSEType": given.get("SSEType", "KMS"), "KMSMasterKeyArn": key}
+
+
+def key_schema(hashes: Iterable[str], ranges: Iterable[str]) -> list[Json]:
     """The description of a key."""
-    found = [{"AttributeName": hash_name, "KeyType": "HASH"}]
-    return [*found, {"AttributeName": range_name, "KeyType": "RANGE"}] if range_name is not None else found
+    found = [{"AttributeName": name, "KeyType": "HASH"} for name in hashes]
+    return found + [{"AttributeName": name, "KeyType": "RANGE"} for name in ranges]
 
 
 def _index(table: Table, index: Index, counts: Mapping[int, Counted], status: str) -> JsonObject:
@@ -66,7 +96,7 @@ def _index(table: Table, index: Index, counts: Mapping[int, Counted], status: st
         projection["NonKeyAttributes"] = list(index.included)
     found: JsonObject = {
         "IndexName": index.name,
-        "KeySchema": key_schema(index.hash, index.range),
+        "KeySchema": key_schema(index.hashes, index.ranges),
         "Projection": projection,
         "IndexSizeBytes": counted.bytes,
         "ItemCount": counted.items,
@@ -77,6 +107,10 @@ def _index(table: Table, index: Index, counts: Mapping[int, Counted], status: st
         found["ProvisionedThroughput"] = _throughput(index.throughput)
         if index.is_backfilling:
             found["Backfilling"] = True
+        if status not in ("CREATING", "UPDATING"):
+            found["WarmThroughput"] = _warm(index.warm, table.definition, index.throughput, index.status)
+        elif status == "CREATING" and index.warm is not None:
+            found["WarmThroughput"] = _warm(index.warm, table.definition, index.throughput, "UPDATING")
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from statewright.api.dynamodb.shown import capacity, shown_item, with_capacity
 from statewright.api.operations import App, Call, operation
 from statewright.payload import Json, JsonObject
-from statewright.tables.reads import Page
+from statewright.tables.reads import Page, refuse_empty_filter
 from statewright.tables.table import Table
 
 
@@ -13,6 +13,7 @@ from statewright.tables.table import Table
 async def query(app: App, call: Call, request: Json) -> Json:
     """Read items of one partition, in the order of their sort keys."""
     tables = app.services.tables
+    refuse_empty_filter(request)
     table = tables.find(request["TableName"])
     return _answer(call, request, table, await tables.query(table, request))
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
+from statewright.pages import page_behind
 from statewright.payload import Json, JsonObject
 from statewright.tables.exports import earliest_ms
 from statewright.tables.table import Table
@@ -14,6 +15,7 @@ from statewright.tables.values import invalid
 from statewright.tags import KEY_CHARACTERS, MOST_TAGS, VALUE_CHARACTERS, TagRule, retagged, tag_list, tags_by_key
 
 RECOVERY_DAYS: Final = 35
+TAGS_A_PAGE: Final = 10
 
 
 def _invalid_tag(reason: str) -> ApiError:
@@ -112,9 +114,13 @@ async def untag_resource(app: App, _call: Call, request: Json) -> None:
 
 @operation("dynamodb", "ListTagsOfResource")
 async def list_tags_of_resource(app: App, _call: Call, request: Json) -> Json:
-    """List the tags of a table."""
-    tags = _tagged(app.services.tables, request["ResourceArn"]).definition.tags
-    return {"Tags": tag_list(tags)}
+    """List the tags of a table, ten at a time."""
+    tags = tag_list(_tagged(app.services.tables, request["ResourceArn"]).definition.tags)
+    try:
+        page, token = page_behind(tags, lambda tag: tag["Key"], request.get("NextToken"), TAGS_A_PAGE)
+    except ValueError:
+        raise _invalid_tag("Invalid NextToken") from None
+    return {"Tags": page, "NextToken": token} if token is not None else {"Tags": page}
 
 
 def _tagged(tables: Tables, arn: str) -> Table:

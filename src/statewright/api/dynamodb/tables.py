@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from statewright.api.dynamodb.descriptions import table_description
+from statewright.api.dynamodb.descriptions import encryption_description, table_description
 from statewright.api.operations import App, Call, operation
 from statewright.payload import Json, JsonObject
 from statewright.tables.altering import alter
@@ -39,8 +39,12 @@ async def update_table(app: App, _call: Call, request: Json) -> Json:
     """Change a table's settings, or one of its global indexes."""
     tables = app.services.tables
     table = tables.describe(request["TableName"])
+    before = table.definition.encryption
     await alter(tables, table, request)
-    return {"TableDescription": table_description(table, await tables.counts(table), status="UPDATING")}
+    description = table_description(table, await tables.counts(table), status="UPDATING")
+    if before is not None and before.get("Enabled") and "SSEDescription" not in description:
+        description["SSEDescription"] = encryption_description(table, before, "UPDATING")
+    return {"TableDescription": description}
 
 
 @operation("dynamodb", "DeleteTable")

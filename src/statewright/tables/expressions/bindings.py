@@ -10,7 +10,7 @@ from statewright.errors import ApiError
 from statewright.payload import Json
 from statewright.tables.expressions.parser import fault
 from statewright.tables.expressions.tree import Literal, Path, Step
-from statewright.tables.values import Value, checked, invalid
+from statewright.tables.values import DETECTED, Value, checked, invalid
 
 _ALIAS: Final = re.compile(r"#[A-Za-z0-9_]+")
 _PLACEHOLDER: Final = re.compile(r":[A-Za-z0-9_]+")
@@ -20,14 +20,22 @@ class Bindings:
     """Resolves names and values, and remembers which were used."""
 
     def __init__(
-        self, names: Mapping[str, str] | None, values: Mapping[str, Json] | None, expressions: Mapping[str, str | None]
+        self,
+        names: Mapping[str, str] | None,
+        values: Mapping[str, Json] | None,
+        expressions: Mapping[str, str | None],
+        *,
+        of_write: bool = False,
     ) -> None:
         """`expressions` are all that the operation accepts, by parameter; omitted ones are `None`.
+
+        The errors of writes begin with other words than those of reads.
 
         Raises: ApiError for names and values that are empty, malformed, or given without an expression.
         """
         self._names = names or {}
         self._used: set[str] = set()
+        self._before = DETECTED if of_write else ""
         self._values: dict[str, Value] = {}
         if names is None and values is None:
             return
@@ -76,8 +84,9 @@ class Bindings:
         for what, known in (("Names", self._names), ("Values", self._values)):
             unused = [name for name in known if name not in self._used]
             if unused:
+                keys = ", ".join(unused)
                 raise invalid(
-                    f"Value provided in ExpressionAttribute{what} unused in expressions: keys: {{{', '.join(unused)}}}"
+                    f"{self._before}Value provided in ExpressionAttribute{what} unused in expressions: keys: {{{keys}}}"
                 )
 
 
@@ -96,7 +105,7 @@ def _checked_values(values: Mapping[str, Json], expressions: Mapping[str, str | 
     if not any(text is not None for text in holding.values()):
         raise _without_expression("Values", holding)
     if not values:
-        raise invalid("ExpressionAttributeValues must not be empty")
+        raise invalid(f"{DETECTED}ExpressionAttributeValues must not be empty")
     found = {}
     for name, given in values.items():
         if _PLACEHOLDER.fullmatch(name) is None:
@@ -106,15 +115,14 @@ def _checked_values(values: Mapping[str, Json], expressions: Mapping[str, str | 
         except ApiError as problem:
             if problem.code != "ValidationException":
                 raise
-            raise invalid(
-                f"ExpressionAttributeValues contains invalid value: {problem.message} for key {name}"
-            ) from None
+            message = problem.message.removeprefix(DETECTED)
+            raise invalid(f"ExpressionAttributeValues contains invalid value: {message} for key {name}") from None
     return found
 
 
 def _without_expression(what: str, expressions: Mapping[str, str | None]) -> ApiError:
     names = list(expressions)
-    if not names:
+    if names in ([], ["ProjectionExpression"]):
         return invalid(f"ExpressionAttribute{what} can only be specified when using expressions")
     listed = " and ".join(names)
     verb = "are" if len(names) > 1 else "is"

@@ -5,7 +5,7 @@ Source: API reference, Query; texts observed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from statewright.errors import ApiError
@@ -35,9 +35,8 @@ _TURNED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 class KeyRange(NamedTuple):
-    """A range of encoded keys: from `low`, inclusive, to `high`, exclusive. `hash` is the partition's value."""
+    """A range of encoded keys: from `low`, inclusive, to `high`, exclusive."""
 
-    hash: Value
     part: bytes
     low: bytes
     high: bytes
@@ -52,25 +51,35 @@ class _Term(NamedTuple):
 
 
 def key_range(
-    condition: Condition, bindings: Bindings, hash_name: str, range_name: str | None, types: dict[str, str]
+    condition: Condition, bindings: Bindings, hashes: Sequence[str], ranges: Sequence[str], types: Mapping[str, str]
 ) -> KeyRange:
-    """The range that a key condition selects, for a table or index with this key. Raises: ApiError."""
+    """The range that a key condition selects, for a table or index with this key. Raises: ApiError.
+
+    Every attribute of the partition key needs an equality. Those of the sort key are given from the left, all but the
+    last one by an equality.
+    """
     parts = list(_conjuncts(condition))
     terms = [_term(part, bindings) for part in parts]
     if len({term.name for term in terms}) < len(terms):
         raise fault(PARAMETER, "KeyConditionExpressions must only contain one condition per key")
     by_name = {term.name: term for term in terms}
-    of_hash = by_name.pop(hash_name, None)
-    of_range = by_name.pop(range_name, None) if range_name is not None else None
-    if of_hash is None:
-        raise invalid(f"Query condition missed key schema element: {hash_name}")
+    of_hash: list[_Term] = []
+    for name in hashes:
+        if name not in by_name:
+            raise invalid(f"Query condition missed key schema element: {name}")
+        of_hash.append(by_name.pop(name))
+    of_range: list[_Term] = []
+    for name in ranges:
+        if name not in by_name:
+            break
+        of_range.append(by_name.pop(name))
     if by_name:
-        if range_name is not None and of_range is None:
-            raise invalid(f"Query condition missed key schema element: {range_name}")
+        if len(of_range) < len(ranges):
+            raise invalid(f"Query condition missed key schema element: {ranges[len(of_range)]}")
         raise invalid("Query key condition not supported")
-    if of_hash.operator != "=":
+    if any(term.operator != "=" for term in (*of_hash, *of_range[:-1])):
         raise invalid("Query key condition not supported")
-    for term in (of_hash, of_range) if of_range is not None else (of_hash,):
+    for term in (*of_hash, *of_range):
         for value in term.values:
             if kind_of(value) != types[term.name]:
                 raise invalid(WRONG_TYPE)
@@ -80,8 +89,14 @@ def key_range(
                     "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain "
                     f"an empty {words} value. Key: {term.name}"
                 )
-    low, high = _bounds(of_range) if of_range is not None else (b"", BEHIND_ALL)
-    return KeyRange(of_hash.values[0], part_key(of_hash.values[0]), low, high)
+    part = part_key(*(term.values[0] for term in of_hash))
+    if not of_range:
+        return KeyRange(part, b"", BEHIND_ALL)
+    low, high = _bounds(of_range[-1])
+    prefix = b"".join(encoded(term.values[0]) for term in of_range[:-1])
+    if prefix:
+        return KeyRange(part, prefix + low, prefix + high if high != BEHIND_ALL else behind(prefix))
+    return KeyRange(part, low, high)
 
 
 def _conjuncts(condition: Condition) -> Iterator[Condition]:

@@ -41,7 +41,7 @@ from statewright.tables.expressions.tree import (
     Step,
     Sum,
 )
-from statewright.tables.values import invalid
+from statewright.tables.values import DETECTED, invalid
 
 T = TypeVar("T")
 
@@ -68,7 +68,8 @@ _SECTIONS: Final = ("SET", "REMOVE", "ADD", "DELETE")
 
 def fault(parameter: str, message: str) -> ApiError:
     """The service's error for an expression: `Invalid FilterExpression: ...`."""
-    return invalid(f"Invalid {parameter}: {message}")
+    before = DETECTED if parameter == "UpdateExpression" else ""
+    return invalid(f"{before}Invalid {parameter}: {message}")
 
 
 @lru_cache(maxsize=2048)

@@ -146,7 +146,7 @@ def test_updates(text, changed):
 def test_updates_that_are_refused_before_any_item(text, message):
     with pytest.raises(ApiError) as caught:
         run(text)
-    assert caught.value.message == f"Invalid UpdateExpression: {message}"
+    assert caught.value.message == f"1 validation error detected: Invalid UpdateExpression: {message}"
 
 
 @pytest.mark.parametrize(
