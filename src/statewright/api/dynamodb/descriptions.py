@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Final
-from uuid import NAMESPACE_URL, uuid5
 
+from statewright import chance
 from statewright.payload import Json, JsonMapping, JsonObject
 from statewright.stores.table_protocol import Counted
 from statewright.tables.creating import ON_DEMAND_WARM
@@ -78,7 +78,7 @@ def encryption_description(table: Table, given: JsonMapping, status: str) -> Jso
         scope = f"arn:{partition}:kms:{region}:{account}:"
         if key == _DEFAULT_KEY:
             # The key of an account has an id that it keeps.
-            key = f"key/{uuid5(NAMESPACE_URL, scope + key)}"
+            key = f"key/{chance.uuid_of_name(scope + key)}"
         key = scope + (key if "/" in key else f"key/{key}")
     return {"Status": status, "SSEType": given.get("SSEType", "KMS"), "KMSMasterKeyArn": key}
 
