@@ -63,7 +63,7 @@ def table_description(table: Table, counts: Mapping[int, Counted], status: str =
 
 
 def _warm(warm: Warm | None, definition: Definition, throughput: Throughput, status: str) -> JsonObject:
-    """What a table or index can serve at once: what was requested, or what it can after its creation."""
+    """The throughput that a table or index serves at once: the requested one, or that of a new one."""
     if warm is None:
         by_request = definition.billing == PAY_PER_REQUEST
         warm = ON_DEMAND_WARM if by_request else Warm(throughput.read, throughput.write)
