@@ -71,7 +71,7 @@ async def describe_stream(app: App, _call: Call, request: Json) -> Json:
             "StreamViewType": entry.view,
             "CreationRequestDateTime": entry.created_ms,
             "TableName": entry.table,
-            "KeySchema": key_schema(entry.hash, entry.range),
+            "KeySchema": key_schema((entry.hash,), () if entry.range is None else (entry.range,)),
             "Shards": shards,
         }
     }
