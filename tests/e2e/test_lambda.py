@@ -164,9 +164,13 @@ def test_layers_are_on_the_path(aws):
     assert aws.get_layer_version_by_arn(Arn=arn)["Version"] == 1
     assert [one["Version"] for one in aws.list_layer_versions(LayerName=name)["LayerVersions"]] == [1]
     assert name in [one["LayerName"] for one in aws.list_layers()["Layers"]]
+    assert name in [one["LayerName"] for one in aws.list_layers(CompatibleRuntime=RUNTIME)["Layers"]]
+    assert name not in [one["LayerName"] for one in aws.list_layers(CompatibleRuntime="nodejs20.x")["Layers"]]
+    assert aws.list_layer_versions(LayerName=name, CompatibleArchitecture="arm64")["LayerVersions"] == []
     function = made(aws, "import shared\ndef handler(e, c):\n    return shared.WORD", Layers=[arn])
     assert json.load(aws.invoke(FunctionName=function)["Payload"]) == "from the layer"
-    assert [one["Arn"] for one in aws.get_function_configuration(FunctionName=function)["Layers"]] == [arn]
+    configured = aws.get_function_configuration(FunctionName=function)["Layers"]
+    assert configured == [{"Arn": arn, "CodeSize": len(content.getvalue())}]
     aws.delete_layer_version(LayerName=name, VersionNumber=1)
     assert refused(aws.get_layer_version, LayerName=name, VersionNumber=1)["status"] == 404
     assert json.load(aws.invoke(FunctionName=function)["Payload"]) == "from the layer"
@@ -367,7 +371,8 @@ MISSING = ("ResourceNotFoundException", 404, f"Function not found: {ARN}{NOBODY}
          ("InvalidParameterValueException", 400,
           "The derived qualifier from the function name does not match the specified qualifier.")),
         ("get_layer_version", {"LayerName": "none", "VersionNumber": 1},
-         ("ResourceNotFoundException", 404, "The resource you requested does not exist.")),
+         ("ResourceNotFoundException", 404,
+          "Layer version arn:aws:lambda:us-east-1:000000000000:layer:none:1 does not exist.")),
     ],
 )  # fmt: skip
 def test_what_is_not_there(aws, operation, request_, expected):

@@ -221,10 +221,13 @@ def test_an_arn_of_another_kind(caller: Caller, operation: str, name: str) -> No
           for operation in ("Invoke", "GetFunction", "GetFunctionConfiguration")],
         *[(operation, {"UUID": "00000000-0000-4000-8000-000000000000"}, *UNKNOWN, OTHER)
           for operation in ("GetEventSourceMapping", "UpdateEventSourceMapping", "DeleteEventSourceMapping")],
-        ("GetLayerVersion", {"LayerName": "here", "VersionNumber": 99}, *UNKNOWN, OTHER),
-        ("GetLayerVersion", {"LayerName": "nobody", "VersionNumber": 1}, *UNKNOWN, OTHER),
-        ("GetLayerVersionByArn", {"Arn": f"{ARN}layer:here:99"}, *UNKNOWN, OTHER),
-        ("GetLayerVersionByArn", {"Arn": f"{ARN}layer:nobody:1"}, *UNKNOWN, OTHER),
+        *[(operation, request, *UNKNOWN, f"Layer version {ARN}layer:{named} does not exist.")
+          for operation, request, named in (
+              ("GetLayerVersion", {"LayerName": "here", "VersionNumber": 99}, "here:99"),
+              ("GetLayerVersion", {"LayerName": "nobody", "VersionNumber": 1}, "nobody:1"),
+              ("GetLayerVersionByArn", {"Arn": f"{ARN}layer:here:99"}, "here:99"),
+              ("GetLayerVersionByArn", {"Arn": f"{ARN}layer:nobody:1"}, "nobody:1"),
+          )],
         ("GetFunctionEventInvokeConfig", {"FunctionName": "here"}, *UNKNOWN,
          f"The function {ARN}function:here:$LATEST doesn't have an EventInvokeConfig"),
         ("GetFunctionEventInvokeConfig", {"FunctionName": "here", "Qualifier": "live"}, *UNKNOWN,

@@ -210,8 +210,7 @@ class Invoker:
         }
         if call.client_context is not None:
             header["client_context"] = call.client_context
-        if call.trace_header is not None:
-            header["trace"] = call.trace_header
+        header["trace"] = call.trace_header or trace_of(call.request_id, self.clock.now_ms())
         start = b"START RequestId: " + call.request_id.encode() + target.start_line
         outcome, worker = await pool.run(call.request_id, orjson.dumps(header), call.payload, target.timeout_ms, start)
         if outcome.kind == "unstartable":
@@ -259,11 +258,13 @@ class Invoker:
             )
         with self.clock.busy():
             isolation = await asyncio.to_thread(self._isolation)
-            root, folders, layers = await asyncio.to_thread(self._folders, settings, isolation.level)
+            root, folders, unpacked = await asyncio.to_thread(self._folders, settings, isolation.level)
             preload = ("boto3",) if runtime.kind == "python" and plans.mentions_boto3(root) else ()
         if isinstance(self.clock, VirtualClock):
             preload = ("worker_time", *preload)
-        variables = plans.environment(self.config, target.name, target.version, settings, folders, self.endpoint())
+        variables = plans.environment(
+            self.config, target.name, target.version, settings, folders, runtime, self.endpoint()
+        )
         variables |= plans.node_sdk_variables(self.sdk, runtime, settings, folders)
         program = runtime.program if runtime.kind == "python" else plans.own_python()
         confinement = self._confinement(isolation.level)
@@ -275,7 +276,7 @@ class Invoker:
 
         day = datetime.fromtimestamp(self.clock.now_ms() / 1000, UTC).strftime("%Y/%m/%d")
         plan = WorkerPlan(
-            spawn_message=plans.spawn_message_of(runtime, settings, folders, variables, layers),
+            spawn_message=plans.spawn_message_of(runtime, settings, folders, variables, unpacked),
             fork_server=fork_server,
             credentials=RoleCredentials(self.issue, self.clock, settings.role, target.name),
             open_log=lambda stream: self.logs.stream(target.name, stream),
@@ -298,20 +299,33 @@ class Invoker:
         except CannotIsolate as problem:
             raise ApiError("ServiceException", str(problem), status=500) from None
 
-    def _folders(self, settings: Configuration, level: str) -> tuple[Path, plans.Folders, str]:
-        """Folder of the code, the folders that a worker sees, and the package of all its layers in namespaces."""
+    def _folders(self, settings: Configuration, level: str) -> tuple[Path, plans.Folders, plans.Unpacked]:
+        """Folder of the code, the folders that a worker sees, and what they hold."""
         packages = self.definitions.packages
         root = packages.unpacked(settings.code)
+        # Of files with the same name, that of the last layer counts.
+        layers = [packages.unpacked(code) for code in reversed(settings.layers.values())]
+        has_libraries = plans.has_libraries(root, layers)
         if level == NAMESPACES:
-            return root, plans.IN_NAMESPACES, packages.merged(list(settings.layers.values()))
-        layers = tuple(str(packages.unpacked(code)) for code in settings.layers.values())
-        return root, plans.Folders(str(root), layers), ""
+            merged = packages.merged(list(settings.layers.values()))
+            return root, plans.IN_NAMESPACES, plans.Unpacked(merged, has_libraries)
+        shown = plans.Folders(str(root), tuple(str(layer) for layer in layers))
+        return root, shown, plans.Unpacked("", has_libraries)
 
     def _confinement(self, level: str) -> Confinement:
         if level != NAMESPACES:
             return Confinement(level, "")
         code = self.definitions.packages.folder
         return Confinement(level, str(code), plans.visible_folders(self.config), (str(code.parents[1]),))
+
+
+def trace_of(request_id: str, now_ms: int) -> str:
+    """The trace header of an invocation without one, not sampled; its parts derive from the request id.
+
+    Source: Lambda developer guide, "_X_AMZN_TRACE_ID"; X-Ray developer guide, "Tracing header".
+    """
+    digits = request_id.replace("-", "")
+    return f"Root=1-{now_ms // 1000:08x}-{digits[:24]};Parent={digits[-16:]};Sampled=0"
 
 
 def check_size(payload: bytes, kind: str) -> None:

@@ -1,18 +1,29 @@
 """Layers: packages shared by several functions, in numbered versions.
 
-A layer is unpacked beside the functions and reached by paths (`PYTHONPATH`, `NODE_PATH`, `PATH`); `/opt` itself would
-need a root file system of its own, which needs root.
+A layer is unpacked once, beside the functions. `workers/plans.py` says by which paths workers reach it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from statewright.functions.definitions import Code, Definitions
 from statewright.functions.names import layer_arn, refusal
 from statewright.functions.records import LAYER, LAYER_VERSION, Layer, LayerVersion
+from statewright.stores.entries import Place
+
+Fitting = Callable[[LayerVersion], bool]
+"""Predicate of the versions that a list shows."""
+
+
+def fitting(runtime: str | None, architecture: str | None) -> Fitting:
+    """Versions that were published for a runtime and an architecture; `None` accepts all."""
+    return lambda version: (
+        (runtime is None or runtime in version.runtimes)
+        and (architecture is None or architecture in version.architectures)
+    )
 
 
 class Layers:
@@ -44,9 +55,10 @@ class Layers:
 
     async def get(self, name_or_arn: str, number: int) -> LayerVersion:
         """One version. Raises: ApiError (`ResourceNotFoundException`)."""
-        found = await self.records.layer_versions.get(f"{layer_name(name_or_arn)}:{number}")
+        name = layer_name(name_or_arn)
+        found = await self.records.layer_versions.get(f"{name}:{number}")
         if found is None:
-            raise refusal("ResourceNotFoundException", "The resource you requested does not exist.")
+            raise refusal("ResourceNotFoundException", f"Layer version {self.arn(name, number)} does not exist.")
         return found
 
     async def by_arn(self, arn: str) -> LayerVersion:
@@ -60,22 +72,28 @@ class Layers:
         return await self.get(parts[6], int(parts[7]))
 
     async def versions(
-        self, name_or_arn: str, after: tuple[int, str] | None, limit: int
-    ) -> tuple[list[LayerVersion], tuple[int, str] | None]:
-        """Versions of a layer, oldest first, and the start of the next page."""
-        return await self.records.layer_versions.page(layer_name(name_or_arn), after=after, limit=limit)
+        self, name_or_arn: str, after: Place | None, limit: int, fits: Fitting
+    ) -> tuple[list[LayerVersion], Place | None]:
+        """Versions of a layer that fit, newest first, and the start of the next page."""
+        name = layer_name(name_or_arn)
+        found: list[LayerVersion] = []
+        async for version in self.records.layer_versions.walk(name, after, newest_first=True):
+            if not fits(version):
+                continue
+            if len(found) == limit:
+                return found, (found[-1].number, f"{name}:{found[-1].number}")
+            found.append(version)
+        return found, None
 
-    async def newest(
-        self, after: tuple[int, str] | None, limit: int
-    ) -> tuple[list[LayerVersion], tuple[int, str] | None]:
-        """The newest version of every layer that has one."""
-        layers, place = await self.records.layers.page("", after=after, limit=limit)
-        found = []
-        for layer in layers:
-            versions = await self.records.layer_versions.all(layer.name)
-            if versions:
-                found.append(versions[-1])
-        return found, place
+    async def newest(self, after: Place | None, limit: int, fits: Fitting) -> tuple[list[LayerVersion], Place | None]:
+        """The newest version that fits of every layer that has one, by the layers' names; the next page's start."""
+        found: list[LayerVersion] = []
+        async for layer in self.records.layers.walk("", after):
+            versions, _ = await self.versions(layer.name, None, 1, fits)
+            if versions and len(found) == limit:
+                return found, (0, found[-1].name)
+            found += versions
+        return found, None
 
     async def delete(self, name_or_arn: str, number: int) -> None:
         """Delete a version; functions that use it keep it until they change. Harmless if it does not exist."""

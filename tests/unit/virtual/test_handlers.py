@@ -11,7 +11,19 @@ from typing import Any
 import pytest
 
 from statewright.virtual import VirtualSystem
-from tests.unit.virtual.building import counts, entered, function, history, invoked, machine, queue, start
+from tests.unit.functions.test_other_runtimes import package
+from tests.unit.virtual.building import (
+    ROLE,
+    RUNTIME,
+    counts,
+    entered,
+    function,
+    history,
+    invoked,
+    machine,
+    queue,
+    start,
+)
 
 MIDNIGHT = 1_767_225_600
 
@@ -67,6 +79,18 @@ def test_a_sleep_takes_virtual_time_and_no_real_one(system, name, body, millisec
     answer, took_ms = told(system, name, body)
     assert (answer, took_ms) == (None, milliseconds)
     assert milliseconds < 800_000 or time.monotonic() - began < 800
+
+
+def test_a_handler_with_shared_libraries_of_its_own_lives_in_virtual_time_too(system):
+    source = "import time\ndef handler(event, context):\n    time.sleep(500)\n    return context.function_name"
+    files = {"app.py": source, "lib/libmine.so": "no library, but so named"}
+    system.client("lambda").create_function(
+        FunctionName="own", Runtime=RUNTIME, Role=ROLE, Handler="app.handler", Timeout=600,
+        Code={"ZipFile": package(files)},
+    )  # fmt: skip
+    before = system.now_ms
+    assert invoked(system, "own") == "own"
+    assert system.now_ms - before == 500_000
 
 
 def test_every_clock_tells_the_same_time(system):

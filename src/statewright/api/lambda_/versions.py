@@ -7,6 +7,7 @@ from typing import Final
 from statewright.api.lambda_ import views
 from statewright.api.operations import App, Call, operation
 from statewright.functions.definitions import Code, View
+from statewright.functions.layers import fitting
 from statewright.functions.names import LATEST
 from statewright.payload import Json
 
@@ -111,9 +112,10 @@ async def get_layer_version_by_arn(app: App, _call: Call, request: Json) -> Json
 
 @operation("lambda", "ListLayers")
 async def list_layers(app: App, _call: Call, request: Json) -> Json:
-    """List layers with their newest version."""
+    """List layers with their newest version that fits the request."""
     after, limit = views.page_of(request)
-    found, place = await app.services.functions.layers.newest(after, limit)
+    fits = fitting(request.get("CompatibleRuntime"), request.get("CompatibleArchitecture"))
+    found, place = await app.services.functions.layers.newest(after, limit, fits)
     listed = [
         {"LayerName": one.name, "LayerArn": app.services.functions.layers.arn(one.name),
          "LatestMatchingVersion": views.layer(app, one)}
@@ -124,9 +126,10 @@ async def list_layers(app: App, _call: Call, request: Json) -> Json:
 
 @operation("lambda", "ListLayerVersions")
 async def list_layer_versions(app: App, _call: Call, request: Json) -> Json:
-    """List the versions of a layer."""
+    """List the versions of a layer, newest first."""
     after, limit = views.page_of(request)
-    found, place = await app.services.functions.layers.versions(request["LayerName"], after, limit)
+    fits = fitting(request.get("CompatibleRuntime"), request.get("CompatibleArchitecture"))
+    found, place = await app.services.functions.layers.versions(request["LayerName"], after, limit, fits)
     listed = [views.layer(app, one) for one in found]
     return {"LayerVersions": listed, "NextMarker": views.TOKENS.write(place)}
 

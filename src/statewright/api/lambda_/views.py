@@ -38,7 +38,8 @@ def configuration(app: App, view: View) -> JsonObject:
     runtime = settings.runtime or ""
     shown["RuntimeVersionConfig"] = {"RuntimeVersionArn": f"arn:aws:lambda:{app.config.region}::runtime:{runtime}"}
     if settings.layers:
-        shown["Layers"] = [{"Arn": arn, "CodeSize": 0} for arn in settings.layers]
+        size_of = app.services.functions.definitions.packages.size_of
+        shown["Layers"] = [{"Arn": arn, "CodeSize": size_of(code)} for arn, code in settings.layers.items()]
     return shown
 
 

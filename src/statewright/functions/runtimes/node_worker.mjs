@@ -46,9 +46,14 @@ for (const [name, level] of [["log", "INFO"], ["info", "INFO"], ["debug", "DEBUG
   };
 }
 
+// The lines of a stack trace, with the folder of the code as the service names it, at every level of isolation.
+function traceOf(problem) {
+  return (problem.stack || "").replaceAll(root, "/var/task").split("\n");
+}
+
 function documentOf(problem) {
   if (problem instanceof Error || (problem && typeof problem === "object" && "message" in problem && "name" in problem)) {
-    const trace = (problem.stack || "").split("\n").filter((line) => !line.includes("node_worker.mjs"));
+    const trace = traceOf(problem).filter((line) => !line.includes("node_worker.mjs"));
     return { errorType: problem.name, errorMessage: problem.message, trace };
   }
   const text = typeof problem === "object" && problem !== null ? JSON.stringify(problem) : String(problem);
@@ -115,7 +120,7 @@ async function load(text) {
   } catch (problem) {
     if (problem instanceof CannotLoad) throw problem;
     packages.explain(problem);
-    const trace = (problem.stack || "").split("\n");
+    const trace = traceOf(problem);
     if (problem instanceof SyntaxError) throw new CannotLoad("Runtime.UserCodeSyntaxError", String(problem), trace);
     if (problem.code === "MODULE_NOT_FOUND" || problem.code === "ERR_MODULE_NOT_FOUND") {
       throw new CannotLoad("Runtime.ImportModuleError", String(problem), trace);
@@ -153,7 +158,7 @@ function contextOf(header) {
 
 function call(handler, header, body) {
   requestId = header.id;
-  if (header.trace) process.env._X_AMZN_TRACE_ID = header.trace;
+  process.env._X_AMZN_TRACE_ID = header.trace;
   const invocation = { id: header.id, ended: false };
   current = invocation;
   const mine = (then) => (value) => { if (!invocation.ended && current === invocation) then(value); };

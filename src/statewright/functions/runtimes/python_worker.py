@@ -20,6 +20,7 @@ import logging
 import os
 import resource
 import signal
+import site
 import socket
 import struct
 import sys
@@ -129,8 +130,8 @@ class ServerClock:
         return now_ms
 
 
-SHOWN_ROOT = ("", "")
-"""The folder of the code, and its name in stack traces: in virtual time that of the service, the same in every run."""
+SHOWN: list[tuple[str, str]] = []
+"""Folders of the code and of layers, with their names in stack traces: those of the service at every level."""
 CLOCK: ServerClock
 """The server's clock, set when the worker starts."""
 
@@ -220,7 +221,8 @@ def load_handler(text: str) -> Handler:
             "Runtime.ImportModuleError", f"Unable to import module '{module_name}': {problem}", []
         ) from None
     except SyntaxError as problem:
-        where = '  File "{}" Line {}\n    {}'.format(problem.filename, problem.lineno, (problem.text or "").strip())
+        place, text = shown(problem.filename or ""), (problem.text or "").strip()
+        where = f'  File "{place}" Line {problem.lineno}\n    {text}'
         raise CannotLoad(
             "Runtime.UserCodeSyntaxError", f"Syntax error in module '{module_name}': {problem}", [where]
         ) from None
@@ -233,10 +235,18 @@ def load_handler(text: str) -> Handler:
     return handler
 
 
+def shown(file: str) -> str:
+    """The name of a file in stack traces."""
+    for folder, name in SHOWN:
+        if file.startswith(folder):
+            return name + file[len(folder) :]
+    return file
+
+
 def _trace(problem: BaseException) -> list[str]:
     """Stack frames of the function's own code, as the service shows them."""
     found = [
-        (frame.filename.replace(*SHOWN_ROOT), frame.lineno, frame.name, frame.line)
+        (shown(frame.filename), frame.lineno, frame.name, frame.line)
         for frame in traceback.extract_tb(problem.__traceback__)
         if frame.filename not in (__file__, importlib.__file__) and not frame.filename.startswith("<frozen importlib")
     ]
@@ -296,6 +306,11 @@ def main(message: Header) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.argv = [""]
     sys.path[:0] = message["paths"]
+    for path in message["paths"]:
+        if path.endswith("/site-packages"):
+            # Its `.pth` files count.
+            site.addsitedir(path)
+    SHOWN[:] = message["shown"]
     sys.stdin = open(0, closefd=False)  # noqa: SIM115
     sys.stdout = open(1, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
@@ -361,18 +376,15 @@ def _virtual_time(message: Header, channel: Channel) -> VirtualTime | None:
         now_ms: int = frame[0]["now_ms"]
         return now_ms
 
-    # The fork server has preloaded the module.
+    # The fork server, or `start_anew`, has loaded the module.
     made: VirtualTime = importlib.import_module("worker_time").WorkerTime(message["now_ms"], ask, answer)
     made.install(message["worker"])
-    global SHOWN_ROOT
-    SHOWN_ROOT = (message["root"], "/var/task")
     return made
 
 
 def _call(handler: Handler, header: Header, body: bytes, settings: dict[str, str]) -> tuple[str, bytes]:
     request_id = RequestLog.request_id = header["id"]
-    if header.get("trace"):
-        os.environ["_X_AMZN_TRACE_ID"] = header["trace"]
+    os.environ["_X_AMZN_TRACE_ID"] = header["trace"]
     try:
         try:
             event = json.loads(body)
@@ -405,3 +417,22 @@ def _exit_code(problem: SystemExit) -> int:
     if problem.code is None:
         return 0
     return problem.code & 255 if isinstance(problem.code, int) else 1
+
+
+def start_anew(message: Header) -> None:
+    """Replace this process, a worker, by an interpreter that starts with the worker's environment, then serve.
+
+    The loader reads the path of libraries when a process starts, so what a fork has of it is the fork server's.
+    """
+    program = sys.executable
+    kept = {name: value for name, value in message.items() if name != "env"}
+    os.execve(program, [program, "-B", os.path.abspath(__file__), json.dumps(kept)], message["env"])
+
+
+if __name__ == "__main__":
+    _message = json.loads(sys.argv[1])
+    if "now_ms" in _message:
+        importlib.import_module("worker_time")
+    # The folder of this file.
+    del sys.path[0]
+    main(_message)

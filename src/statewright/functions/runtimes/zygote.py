@@ -155,8 +155,9 @@ class ForkServer:
             self.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
             self.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         # The given descriptors are all above 3, so none is overwritten before it is used.
+        is_replaced = message["argv"] is not None or message["is_anew"]
         for source, target in ((null, 0), (output, 1), (output, 2), (channel, 3)):
-            os.dup2(source, target, inheritable=target != 3 or message["argv"] is not None)
+            os.dup2(source, target, inheritable=target != 3 or is_replaced)
         os.closerange(4, WORKER_DESCRIPTORS)
         os.environ.clear()
         os.environ.update(message["env"])
@@ -175,6 +176,8 @@ class ForkServer:
         else:
             import python_worker  # type: ignore[import-not-found]
 
+            if message["is_anew"]:
+                python_worker.start_anew(message)
             python_worker.main(message)
         return 0
 

@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -41,11 +41,15 @@ _SCANNED_BYTES: Final = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """Program for a runtime, the kind of worker, and a remark for its log that says which runtime runs."""
+    """Program for a runtime, the kind of worker, and a remark for its log that says which runtime runs.
+
+    `release` is the release of Python that the program is, such as `python3.12`; empty for other kinds.
+    """
 
     kind: str
     program: str
     remark: str
+    release: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,20 @@ class Folders:
     """Path of the SDK for JavaScript as workers see it; `None` for its own path."""
 
 
-IN_NAMESPACES: Final = Folders("/var/task", ("/opt",), "/var/runtime", node_sdk.IN_NAMESPACES)
+SHOWN_ROOT: Final = "/var/task"
+SHOWN_LAYERS: Final = "/opt"
+"""Folders of the code and of layers in the service, and in the stack traces of every level of isolation."""
+IN_NAMESPACES: Final = Folders(SHOWN_ROOT, (SHOWN_LAYERS,), "/var/runtime", node_sdk.IN_NAMESPACES)
+XRAY_DAEMON: Final = "127.0.0.1:2000"
+"""Where clients of X-Ray send their segments, without waiting for an answer: their own default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unpacked:
+    """The package of all layers for workers in namespaces, and whether code or layers have shared libraries."""
+
+    layers: str = ""
+    has_libraries: bool = False
 
 
 class Runtimes:
@@ -88,11 +105,11 @@ class Runtimes:
         if name != own and re.fullmatch(r"python3\.\d+", name):
             other = shutil.which(name)
             if other is not None and await _works(other):
-                return Runtime("python", other, f"Runtime Version: {name} (run by {other})")
+                return Runtime("python", other, f"Runtime Version: {name} (run by {other})", name)
         if name in (own, "python"):
-            return Runtime("python", sys.executable, f"Runtime Version: {own}")
+            return Runtime("python", sys.executable, f"Runtime Version: {own}", own)
         remark = f"Runtime Version: {own} (this machine has no {name}: run by the server's own Python instead)"
-        return Runtime("python", sys.executable, remark) if name.startswith("python") else None
+        return Runtime("python", sys.executable, remark, own) if name.startswith("python") else None
 
 
 def own_python() -> str:
@@ -128,15 +145,27 @@ async def _works(program: str) -> bool:
 
 
 def environment(
-    config: Config, name: str, version: str, settings: Configuration, folders: Folders, endpoint: str
+    config: Config, name: str, version: str, settings: Configuration, folders: Folders, runtime: Runtime, endpoint: str
 ) -> dict[str, str]:
-    """The environment of a worker except for its log stream and its credentials."""
-    python = [f"{layer}/python" for layer in folders.layers]
+    """The environment of a worker except for its log stream and its credentials.
+
+    The programs of layers come first on the PATH, because this machine may have others of the same names, and last, as
+    in the service.
+    """
+    python = [
+        f"{layer}/{place}" for layer in folders.layers for place in _python_places(settings.runtime or "", runtime)
+    ]
     node = [*_node_layers(settings.runtime or "", folders.layers), os.environ.get("NODE_PATH", "")]
+    programs = [f"{layer}/bin" for layer in folders.layers]
+    libraries = [folders.root, f"{folders.root}/lib", *(f"{layer}/lib" for layer in folders.layers)]
     variables = {
         "LANG": "en_US.UTF-8",
-        "PATH": ":".join([*(f"{layer}/bin" for layer in folders.layers), os.environ.get("PATH", os.defpath)]),
+        "PATH": ":".join([*programs, os.environ.get("PATH", os.defpath), *programs]),
+        "LD_LIBRARY_PATH": ":".join(libraries),
+        "PWD": folders.root,
         "TZ": ":UTC",
+        "AWS_XRAY_CONTEXT_MISSING": "LOG_ERROR",
+        "AWS_XRAY_DAEMON_ADDRESS": XRAY_DAEMON,
         "PYTHONPATH": ":".join(python),
         "NODE_PATH": ":".join(place for place in node if place),
         **endpoint_variables(endpoint),
@@ -156,6 +185,21 @@ def environment(
     return {name: value for name, value in variables.items() if value or name == "_HANDLER"}
 
 
+def _python_places(runtime: str, found: Runtime) -> list[str]:
+    """Folders of modules in layers; packages for the release that runs come before those for the runtime's name."""
+    releases = dict.fromkeys(name for name in (found.release, runtime) if name.startswith("python3."))
+    return [*(f"python/lib/{release}/site-packages" for release in releases), "python"]
+
+
+def has_libraries(root: Path, layers: Iterable[Path]) -> bool:
+    """True if a function or one of its layers has shared libraries, which a process finds that starts with their path.
+
+    A worker of Python is forked from a process that has started: with libraries, it starts anew.
+    """
+    places = [root, root / "lib", *(layer / "lib" for layer in layers)]
+    return any(any(place.glob("lib*.so*")) for place in places)
+
+
 def _node_layers(runtime: str, layers: tuple[str, ...]) -> list[str]:
     """Folders of packages in layers. Source: developer guide, "Packaging your layer content"."""
     number = runtime.removeprefix("nodejs").removesuffix(".x")
@@ -169,9 +213,9 @@ def node_sdk_variables(sdk: NodeSdk, runtime: Runtime, settings: Configuration, 
 
 
 def spawn_message_of(
-    runtime: Runtime, settings: Configuration, folders: Folders, variables: Mapping[str, str], layers: str
+    runtime: Runtime, settings: Configuration, folders: Folders, variables: Mapping[str, str], unpacked: Unpacked
 ) -> JsonObject:
-    """The fork server's message to start a worker; `layers` is the package of all its layers."""
+    """The fork server's message to start a worker."""
     storage_mib = (settings.shown.get("EphemeralStorage") or {}).get("Size", 512)
     argv: list[str] | None = None
     if runtime.kind == "node":
@@ -185,7 +229,9 @@ def spawn_message_of(
         "argv": argv,
         "env": dict(variables),
         "root": folders.root,
-        "place": {"code": settings.code, "layers": layers, "tmp_mib": storage_mib},
+        "shown": [[folders.root, SHOWN_ROOT], *([layer, SHOWN_LAYERS] for layer in folders.layers)],
+        "is_anew": runtime.kind == "python" and unpacked.has_libraries,
+        "place": {"code": settings.code, "layers": unpacked.layers, "tmp_mib": storage_mib},
         "file_bytes": storage_mib * 1024 * 1024,
         "paths": paths,
         "handler": settings.handler or "",
