@@ -117,7 +117,7 @@ def handler(event, context):
     return [bool(ctypes.CDLL("libofmine.so")), shared.WORD, context.function_name, sys.path[0]]
 """
     own: dict[str, Any] = {"app.py": source, "shared.py": "WORD = 'own'"}
-    content = {"lib/libofmine.so": library()}
+    content: dict[str, Any] = {"lib/libofmine.so": library()}
     files, layers = (own, [package(content)]) if place == "layer" else ({**own, **content}, [])
     [found] = answers(level, files, layers, {})
     assert found[:3] == [True, "own", "f"]
