@@ -68,7 +68,7 @@ SHOWN_LAYERS: Final = "/opt"
 """Folders of the code and of layers in the service, and in the stack traces of every level of isolation."""
 IN_NAMESPACES: Final = Folders(SHOWN_ROOT, (SHOWN_LAYERS,), "/var/runtime", node_sdk.IN_NAMESPACES)
 XRAY_DAEMON: Final = "127.0.0.1:2000"
-"""Where clients of X-Ray send their segments, without waiting for an answer: their own default."""
+"""Address to which X-Ray clients send segments, unanswered: the default of these clients."""
 
 
 @dataclass(frozen=True, slots=True)
