@@ -53,15 +53,18 @@ def written() -> str:
         "Services that are not in this table go to an endpoint that `statewright.toml` names, else to moto where it is",
         "installed: see [configuration](configuration.md).",
         "",
-        "| service | operations | of | protocol | names in tasks |",
-        "|---|--:|--:|---|---|",
+        "The column of regions: each region has resources of its own (`apart`), all have the same (`global`),",
+        "or only the default region has any, and calls signed for another one are refused (`one`).",
+        "",
+        "| service | operations | of | protocol | regions | names in tasks |",
+        "|---|--:|--:|---|---|---|",
     ]
     for service in SERVICES:
         served = operations.registered(service.name)
         known = operation_names(service.name)
         lines.append(
             f"| [{service.title}]({service.document}) | [{len(served)}](#{anchor(service.title)}) | {len(known)} | "
-            f"{protocols(service)} | {task_names(service)} |"
+            f"{protocols(service)} | {service.regions} | {task_names(service)} |"
         )
     for service in SERVICES:
         lines += ["", f"## {service.title}", "", *listed(service.name)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +18,7 @@ from statewright.api.calls.inner import InnerCalls
 from statewright.api.calls.targets import TargetCalls
 from statewright.api.cloudwatch.service import build_metrics
 from statewright.api.operations import App, Around
-from statewright.api.services import Services
+from statewright.api.services import SHARED, Services
 from statewright.api.throttling import Throttle
 from statewright.clock import Clock
 from statewright.config import Config
@@ -32,6 +32,7 @@ from statewright.events.deliveries import Deliveries
 from statewright.events.delivery_records import POST
 from statewright.integrations.registry import Registry
 from statewright.metrics.recorder import Recorder
+from statewright.regions import Regions
 from statewright.stores.store import Store
 
 
@@ -45,6 +46,8 @@ class System:
     posts: Deliveries
     calls: InnerCalls
     app: App
+    regions: Regions[System] | None = None
+    """The systems of other regions, which start and stop with that of the default one."""
 
     async def start(self) -> None:
         """Recover the state from the store and start each part, callees before callers. If one fails, stop them all.
@@ -63,7 +66,11 @@ class System:
             services = self.app.services
             services.make.run(begun)
             services.make.start(services.parts())
+            if self.regions is not None:
+                await self.regions.start()
         except BaseException:
+            if self.regions is not None:
+                await self.regions.stop()
             for part in reversed(begun):
                 # The last one may be only partly started.
                 with contextlib.suppress(Exception):
@@ -73,6 +80,8 @@ class System:
 
     async def stop(self) -> None:
         """Release everything, callers first."""
+        if self.regions is not None:
+            await self.regions.stop()
         for part in reversed(self._parts()):
             await part.stop()
         await self.integrations.close()
@@ -124,35 +133,73 @@ def assemble(
     `hooks` are those of a test or a simulation.
     """
     clock.pauses.scale = config.time_scale
-    metrics = Recorder(clock, data / "metrics" if data is not None else None)
-    calls = InnerCalls()
-    integrations = Registry(config, clock, calls.of_tasks(), data, store.catalogue)
-    catalogue = MachineCatalogue(store, clock, config, hooks.refine)
-    settings = EngineSettings(limits=config.limits, data=data, on_history=hooks.on_history, on_offer=hooks.on_offer)
-    engine = Engine(
-        store,
-        clock,
-        catalogue,
-        integrations if hooks.around_tasks is None else hooks.around_tasks(integrations),
-        settings=settings,
-        data=integrations.data,
-        recorder=metrics,
-        on_lost=on_lost,
-    )
-    engine.subscribe(integrations.status_changed)
-    engine.subscribe_express(integrations.express_ended)
-    integrations.connect(engine)
-    target_calls = TargetCalls(calls, integrations.posts, integrations.send_to_destination)
-    deliveries = Deliveries(store.catalogue, clock, target_calls, recorder=metrics)
-    posts = Deliveries(store.catalogue, clock, target_calls, POST)
-    ground = Ground(store, clock, config, data, endpoint, metrics, engine, integrations, deliveries, posts)
-    services = Services(Building(ground))
-    # Metrics are counted from the start, by the engine, too.
-    services.make(build_metrics)
-    if has_all_parts:
-        services.build_all()
-    rates = config.rates.of(config.region)
-    throttle = Throttle(rates, clock, metrics) if rates else None
-    app = App(engine, clock, config, services, integrations, throttle, hooks.around)
-    calls.connect(app)
-    return System(engine, integrations, deliveries, posts, calls, app)
+    common = _Common(clock, endpoint, on_lost, has_all_parts, hooks)
+
+    def other(region: str, rows: Store) -> System:
+        folder = data / "regions" / region if data is not None else None
+        return common.system(replace(config, region=region), rows, folder, regions, system)
+
+    regions: Regions[System] = Regions(config.region, config.regions, store, other)
+    system = common.system(config, store, data, regions)
+    return system
+
+
+@dataclass(frozen=True, slots=True)
+class _Common:
+    """What the systems of all regions have in common."""
+
+    clock: Clock
+    endpoint: Callable[[], str]
+    on_lost: Callable[[str], None]
+    has_all_parts: bool
+    hooks: Hooks
+
+    def system(
+        self, config: Config, store: Store, data: Path | None, regions: Regions[System], default: System | None = None
+    ) -> System:
+        """Assemble the system of one region. `default` is that of the default region; `None` makes it."""
+        clock, hooks = self.clock, self.hooks
+        metrics = Recorder(clock, data / "metrics" if data is not None else None)
+        calls = InnerCalls()
+        volatile = default.integrations.volatile if default is not None else None
+        integrations = Registry(config, clock, calls.of_tasks(), data, store.catalogue, volatile)
+        engine = self._engine(config, store, data, integrations, metrics)
+        target_calls = TargetCalls(calls, integrations.posts, integrations.send_to_destination)
+        deliveries = Deliveries(store.catalogue, clock, target_calls, recorder=metrics, shard=store.shard)
+        posts = Deliveries(store.catalogue, clock, target_calls, POST, shard=store.shard)
+        shared = default.app.services.part if default is not None else None
+        ground = Ground(
+            store, clock, config, data, self.endpoint, metrics, engine, integrations, deliveries, posts, shared
+        )
+        services = Services(Building(ground, SHARED))
+        # Metrics are counted from the start, by the engine, too.
+        services.make(build_metrics)
+        if self.has_all_parts:
+            services.build_all()
+        rates = config.rates.of(config.region)
+        throttle = Throttle(rates, clock, metrics) if rates else None
+        app = App(engine, clock, config, services, integrations, throttle, hooks.around, regions)
+        calls.connect(app)
+        return System(engine, integrations, deliveries, posts, calls, app, regions if default is None else None)
+
+    def _engine(
+        self, config: Config, store: Store, data: Path | None, integrations: Registry, metrics: Recorder
+    ) -> Engine:
+        """Make the engine of a region, connected to its integrations."""
+        clock, hooks = self.clock, self.hooks
+        catalogue = MachineCatalogue(store, clock, config, hooks.refine)
+        settings = EngineSettings(limits=config.limits, data=data, on_history=hooks.on_history, on_offer=hooks.on_offer)
+        engine = Engine(
+            store,
+            clock,
+            catalogue,
+            integrations if hooks.around_tasks is None else hooks.around_tasks(integrations),
+            settings=settings,
+            data=integrations.data,
+            recorder=metrics,
+            on_lost=self.on_lost,
+        )
+        engine.subscribe(integrations.status_changed)
+        engine.subscribe_express(integrations.express_ended)
+        integrations.connect(engine)
+        return engine

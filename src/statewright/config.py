@@ -27,6 +27,8 @@ MOST_TIME_SCALE: Final = 1000
 
 ORIGIN: Final = re.compile(r"https?://([^/@:\[\]]+|\[[0-9a-fA-F:.]+\])(?::[0-9]{1,5})?")
 """An origin as browsers write it."""
+REGION: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]+")
+"""The name of a region."""
 ISOLATIONS: Final = ("auto", "none", "hardened", "namespaces")
 """Levels of isolation of handlers; `auto` is the highest that the machine has."""
 AUTHORISATIONS: Final = ("none", "basic", "api-key", "oauth")
@@ -138,6 +140,8 @@ class Config:
     tables: Mapping[str, Mapping[str, JsonMapping]] = field(default_factory=dict)
     time_scale: float = 1.0
     """The real length of pauses in workflows: see `clock.Pauses`."""
+    regions: tuple[str, ...] = ()
+    """The regions that calls may be signed for, beside `region`; all if there are none here."""
 
     def arn(self, service: str, rest: str = "") -> str:
         """The ARN of a resource of this account and region; without `rest` what the ARNs of a service begin with."""
@@ -273,7 +277,7 @@ def _account(reader: _Reader, config: Config, value: object) -> Config:
 
 def _region(reader: _Reader, config: Config, value: object) -> Config:
     text = reader.text(("region",), value)
-    if not re.fullmatch(r"[a-z]{2}(-[a-z]+)+-[0-9]+", text):
+    if not REGION.fullmatch(text):
         reader.refuse(("region",), f'must be a region such as "us-east-1", not {text!r}')
     return replace(config, region=text)
 
@@ -437,6 +441,15 @@ def _extensions(reader: _Reader, config: Config, value: object) -> Config:
     return replace(config, extensions=value)
 
 
+def _server(reader: _Reader, config: Config, value: object) -> Config:
+    table = reader.table(("server",), value, ("regions",))
+    regions = reader.list_of_texts(("server", "regions"), table.get("regions", []))
+    for region in regions:
+        if not REGION.fullmatch(region):
+            reader.refuse(("server", "regions"), f'must be regions such as "us-east-1", not {region!r}')
+    return replace(config, regions=tuple(regions))
+
+
 def _project(reader: _Reader, config: Config, value: object) -> Config:
     return replace(config, project=checked_project(reader, value))
 
@@ -461,6 +474,7 @@ _SETTINGS: Final[dict[str, Callable[[_Reader, Config, object], Config]]] = {
     "http": _http,
     "extensions": _extensions,
     "project": _project,
+    "server": _server,
     **{section: _tables(section) for section in TABLES},
     "functions": _functions,
 }

@@ -41,6 +41,7 @@ LAYERS = [
     ["topics"],
     ["integrations"],
     ["api"],
+    ["regions"],
     ["assembly"],
     ["virtual"],
     ["stopping"],

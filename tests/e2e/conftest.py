@@ -76,7 +76,7 @@ class Server:
             botocore_session=quiet,
             aws_access_key_id=keys.get("key", "test"),
             aws_secret_access_key=keys.get("secret", "test"),
-            region_name="us-east-1",
+            region_name=keys.get("region", "us-east-1"),
         )
         settings = Config(
             inject_host_prefix=False,

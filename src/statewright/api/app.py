@@ -34,7 +34,7 @@ from statewright.api.routing import (
     route,
     signing_service,
 )
-from statewright.api.service import BODY_BYTES, JSON
+from statewright.api.service import BODY_BYTES, GLOBAL, JSON, ONE, Service
 from statewright.api.services import BY_NAME
 from statewright.api.wires import wire_of
 from statewright.errors import ApiError, StoreError, shortage
@@ -51,6 +51,8 @@ Watch = Callable[[Callable[[], None] | None], None]
 GATHER: Final = "statewright.gather"
 """Key in a request's scope under which the HTTP server puts a function that reads a long body in larger pieces."""
 PAGES: Final = frozenset({"/health", "/metrics"})
+GLOBAL_ENDPOINT: Final = "us-east-1"
+"""The region that calls to services without regions are signed for. Source: endpoints of botocore."""
 WARN_SECONDS: Final = 1.0
 """Shortest time between two warnings about a store that does not answer."""
 
@@ -143,7 +145,12 @@ class Api:
             where = handling.where = form_route(where, incoming.query, await incoming.body())
         service = BY_NAME.get(where.service)
         if service is None:
+            if self.app.regions is not None and where.region:
+                self.app.regions.check(where.region)
             return await self._forward(where.service, incoming)
+        app = self.app
+        if where.region not in ("", app.config.region):
+            app = await self._app_of(where.region, service)
         wire = wire_of(service, where.protocol)
         handling.operation, request = await wire.read(incoming)
         if key is None and self.app.config.credentials and handling.operation not in service.open_operations:
@@ -152,10 +159,32 @@ class Api:
             where.service, handling.operation, handling.request_id,
             incoming.headers, key, incoming.raw_path, incoming.query, size=incoming.size,
         )  # fmt: skip
-        running = perform(self.app, call, request)
+        running = perform(app, call, request)
         if waits_for_events(where.service, handling.operation):
             running = self._while_connected(running, incoming.receive, handling.scope.get(WATCH))
         return wire.answer(handling.operation, await running, handling.request_id)
+
+    async def _app_of(self, region: str, service: Service) -> App:
+        """The application for calls of a service that are signed for a region other than the default one.
+
+        Raises: ApiError, StoreError.
+        """
+        regions = self.app.regions
+        if regions is None:
+            raise ApiError("InvalidSignatureException", f"This server has one region: {self.app.config.region}.")
+        if service.regions == GLOBAL:
+            # SDKs sign for the region of the service's one endpoint, whichever region they are set to.
+            if region != GLOBAL_ENDPOINT:
+                regions.check(region)
+            return self.app
+        if service.regions == ONE:
+            raise ApiError(
+                "InvalidSignatureException",
+                f"{service.title} has one region here, {self.app.config.region}; this call is signed for "
+                f"'{region[:100]}'.",
+                status=403,
+            )
+        return await regions.app_of(region)
 
     def _is_verified(self, scope: Message, headers: Mapping[str, str]) -> bool:
         """True if a request names a signer, so that `_verify` refuses it unless a configured key signed it."""

@@ -7,7 +7,7 @@ creates the ground, and has all parts built before the start if the store may ho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Collection, Coroutine, Iterable
 from contextvars import copy_context
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,6 +64,8 @@ class Ground:
     integrations: Registry
     deliveries: Deliveries
     posts: Deliveries
+    default: Callable[[Build], object] | None = None
+    """Returns a part of the default region, running, given the function that builds it; `None` there."""
 
 
 class Building:
@@ -73,8 +75,10 @@ class Building:
     own: its draws derive from the seed and its name, and not from what was built before.
     """
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: Ground, shared: Collection[Build] = ()) -> None:
+        """`shared` are the functions of parts that all regions have in common: the default one builds them."""
         self.ground: Final = ground
+        self._shared = shared
         self._context = copy_context()
         self._built: dict[Build, object] = {}
         self._under_way: list[Build] = []
@@ -86,6 +90,8 @@ class Building:
         Raises: RuntimeError for parts that need each other.
         """
         if build not in self._built:
+            if build in self._shared and self.ground.default is not None:
+                return cast(T, self.ground.default(build))
             if build in self._under_way:
                 names = " needs ".join(one.__qualname__ for one in (*self._under_way, build))
                 raise RuntimeError(f"these parts need each other: {names}")

@@ -47,12 +47,25 @@ class Around(Protocol):
         """Answer a call; `run` runs it. Raises: ApiError."""
 
 
+class OtherRegions(Protocol):
+    """The applications of the other regions of a server."""
+
+    def check(self, region: str, /) -> None:
+        """Refuse a region that this server may not have. Raises: ApiError."""
+
+    async def app_of(self, region: str, /) -> App:
+        """The application of a region, which is started with its first call. Raises: ApiError, StoreError."""
+
+    def names(self) -> list[str]:
+        """The regions that have been called, the default one first."""
+
+
 @dataclass(frozen=True, slots=True)
 class App:
-    """The parts that operations work on.
+    """The parts that operations work on: those of one region.
 
     `integrations` make the calls of tasks. `throttle` refuses calls of Step Functions that come too often; `None`
-    for no limit. `around` wraps every call.
+    for no limit. `around` wraps every call. `regions` has the other regions; `None` if there can be none.
     """
 
     engine: Engine
@@ -62,6 +75,7 @@ class App:
     integrations: Registry
     throttle: Throttle | None = None
     around: Around | None = None
+    regions: OtherRegions | None = None
 
     def secrets(self, headers: Mapping[str, str], query: str = "") -> Mapping[str, str]:
         """Secrets by access key: those of the settings, and that of a request's session token.

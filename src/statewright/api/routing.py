@@ -40,6 +40,8 @@ class Route:
 
     service: str
     protocol: str
+    region: str = ""
+    """The region that it is signed for; empty for the default one."""
 
 
 UNSIGNED_FORM: Final = Route("sqs", QUERY)
@@ -52,7 +54,7 @@ def route(method: str, path: str, query: str, headers: Mapping[str, str]) -> Rou
     Raises: ApiError (`UnknownOperationException`, `NotFound`) for one that names no service.
     """
     prefix = headers.get("x-amz-target", "").rpartition(".")[0]
-    signed_for = signing_service(query, headers)
+    region, signed_for = signing_scope(query, headers)
     in_cbor = headers.get("smithy-protocol") == RPC_CBOR
     if in_cbor and not prefix:
         # The path names the service as targets do.
@@ -61,7 +63,7 @@ def route(method: str, path: str, query: str, headers: Mapping[str, str]) -> Rou
     service = BY_NAME.get(signed_for) if signed_for is not None else _BY_TARGET.get(prefix)
     if service is None:
         if signed_for is not None:
-            return Route(signed_for, FOREIGN)
+            return Route(signed_for, FOREIGN, region)
         if prefix:
             raise ApiError("UnknownOperationException", f"No service here has the target {prefix[:100]}.")
         return _unsigned(method, path, query, headers)
@@ -70,8 +72,8 @@ def route(method: str, path: str, query: str, headers: Mapping[str, str]) -> Rou
             service = _other_of(service, prefix)
         if service.target != prefix:
             raise ApiError("UnknownOperationException", f"The service '{service.name}' has no target {prefix[:100]}.")
-        return Route(service.name, CBOR if in_cbor and CBOR in service.protocols else JSON)
-    return Route(service.name, service.protocols[-1])
+        return Route(service.name, CBOR if in_cbor and CBOR in service.protocols else JSON, region)
+    return Route(service.name, service.protocols[-1], region)
 
 
 def _other_of(service: Service, prefix: str) -> Service:
@@ -129,6 +131,11 @@ _BUCKET_HOST: Final = re.compile(
 
 def signing_service(query: str, headers: Mapping[str, str]) -> str | None:
     """The service that a request is signed for; `None` if it is unsigned or its scope is malformed."""
+    return signing_scope(query, headers)[1]
+
+
+def signing_scope(query: str, headers: Mapping[str, str]) -> tuple[str, str | None]:
+    """The region and the service that a request is signed for; `None` if it is unsigned or its scope is malformed."""
     authorization = headers.get("authorization")
     if authorization is not None:
         start = authorization.find("Credential=")
@@ -136,6 +143,6 @@ def signing_service(query: str, headers: Mapping[str, str]) -> str | None:
     elif "X-Amz-Credential=" in query:
         scope = parse_qs(query).get("X-Amz-Credential", [""])[0]
     else:
-        return None
+        return "", None
     parts = scope.strip().split("/")
-    return parts[-2] if len(parts) >= 5 and parts[-2] else None
+    return (parts[-3], parts[-2]) if len(parts) >= 5 and parts[-2] else ("", None)

@@ -17,6 +17,13 @@ QUERY: Final = "query"
 REST: Final = "rest"
 CBOR: Final = "cbor"
 
+APART: Final = "apart"
+"""Each region has resources of its own."""
+GLOBAL: Final = "global"
+"""All regions have the same resources."""
+ONE: Final = "one"
+"""Only the default region has the service."""
+
 BODY_BYTES: Final = 2 * 1024 * 1024
 """Longest body of a request for JSON services. Source: service quotas, 1 MB a request; this leaves room for escapes."""
 
@@ -53,6 +60,8 @@ class Service:
     """botocore's name for it, if that is not `name`: `cloudwatch`."""
     body_bytes: int = BODY_BYTES
     """Longest body taken into memory: what its quotas allow, with room for escapes and base64."""
+    regions: str = ONE
+    """How the service tells regions apart: `APART`, `GLOBAL` or `ONE`."""
     streams: bool = False
     """True if operations read bodies piece by piece, and compare the signed hash themselves."""
     id_headers: tuple[bytes, ...] = (b"x-amzn-requestid",)

@@ -145,6 +145,10 @@ class Services:
     pipes = Built(build_pipes, calls_others=True)
     lifecycles = Built(build_lifecycles, calls_others=True)
 
+    def part(self, build: Callable[[Building], object]) -> object:
+        """The part that a function builds, started if the system runs."""
+        return next(one for one in PARTS if one.build is build).__get__(self, Services)
+
     def build_all(self) -> None:
         """Build every part that has not been built, and start it if the system runs."""
         for one in PARTS:
@@ -158,6 +162,9 @@ class Services:
             if calls_others in (None, one.calls_others) and isinstance(part, Part):
                 yield part
 
+
+SHARED: Final = frozenset({build_objects, build_lifecycles, build_identities, build_sessions})
+"""The functions of the parts that all regions have in common: names of buckets, roles and credentials are global."""
 
 PARTS: Final = tuple(one for one in vars(Services).values() if isinstance(one, Built))
 """The fields of `Services`, in their order."""

@@ -22,22 +22,20 @@ from statewright.engine.retrying import RetryingStore
 from statewright.engine.turnstile import Turnstile
 from statewright.errors import OwnershipLost
 from statewright.limits import Limits, express_limits
-from statewright.stores.ids import SHARD, IdSource
+from statewright.stores.ids import IdSource
 from statewright.stores.store import Store
 
 logger = logging.getLogger(__name__)
 
 
 class Shard:
-    """One shard as its owner works on it.
+    """The shard of a store as its owner works on it.
 
     `store` answers immediately, if only by `Unavailable`: for callers that wait. `retrying` is the same store, asked
     until it answers. `limits` are those of STANDARD executions. `make_seed`: where an execution's chance comes from.
     `on_lost` is called once, with the reason, when this process has lost the shard: another one has taken it, or the
     data folder was removed.
     """
-
-    number: Final = SHARD
 
     def __init__(
         self,
@@ -50,12 +48,13 @@ class Shard:
         meter: ExecutionMeter | None = None,
         on_lost: Callable[[str], None],
     ) -> None:
+        self.number: Final = store.shard
         self.store = store
         self.clock = clock
         self.region = region
         self.make_seed = make_seed
         self.meter = meter
-        self.ids = IdSource(clock.now_ms)
+        self.ids = IdSource(clock.now_ms, shard=self.number)
         self.counters = Counters()
         self.retrying = RetryingStore(store, clock, self.counters)
         self.turnstile = Turnstile(store.executions.make_way)

@@ -38,7 +38,7 @@ from statewright.metrics.recorder import Recorder
 from statewright.payload import JsonMapping
 from statewright.stores.completion import Completion, if_made
 from statewright.stores.entries import Entries, EntryKind
-from statewright.stores.ids import IdSource
+from statewright.stores.ids import SHARD, IdSource
 from statewright.stores.protocol import CatalogueStore, EntryRow
 
 MOST_AGE_SECONDS: Final = 86_400
@@ -72,6 +72,7 @@ class Deliveries:
         calls: CallService,
         kind: EntryKind[Delivery] = DELIVERY,
         recorder: Recorder | None = None,
+        shard: int = SHARD,
     ) -> None:
         self.calls: Final = calls
         self._subscribers: list[OnSettled] = []
@@ -81,7 +82,7 @@ class Deliveries:
         self._entries = Entries(catalogue, kind)
         self._meter = DeliveryMeter(recorder) if recorder is not None else None
         self._clock = clock
-        self._ids = IdSource(clock.now_ms)
+        self._ids = IdSource(clock.now_ms, shard=shard)
         self._is_loaded = False
         self._due = DueWork(catalogue, kind.name, clock, "delivery", self._resume)
 
@@ -98,7 +99,7 @@ class Deliveries:
         if self._is_loaded:
             return
         newest = await self._catalogue.list_entries(self._kind.name, "", after=None, limit=1, newest_first=True)
-        self._ids = IdSource(self._clock.now_ms, above=max((int(one.key) for one in newest), default=0))
+        self._ids.pass_by(max((int(one.key) for one in newest), default=0))
         self._is_loaded = True
 
     async def start(self) -> None:

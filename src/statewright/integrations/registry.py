@@ -70,11 +70,14 @@ class Registry:
         calls: OwnCalls,
         data_folder: Path | None = None,
         catalogue: CatalogueStore | None = None,
+        volatile: VolatileServices | None = None,
     ) -> None:
+        """`volatile` are those of another registry, which ends them."""
         self._config = config
         self._connections = StoredConnections(config, catalogue)
-        self.volatile = VolatileServices(config, data_folder)
+        self.volatile = volatile or VolatileServices(config, data_folder)
         """Services that are neither Statewright's own nor at an endpoint."""
+        self._ends_volatile = volatile is None
         self.blocking = self._blocking = BlockingCalls(clock)
         self._clock = clock
         self.posts = Posts(clock, config.http.allow)
@@ -167,7 +170,8 @@ class Registry:
         await self._own.close()
         if self._services is not None:
             await self._services.close()
-        self.volatile.close()
+        if self._ends_volatile:
+            self.volatile.close()
         self.posts.close()
         self._blocking.close()
 

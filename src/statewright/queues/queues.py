@@ -24,7 +24,7 @@ from statewright.queues.move_tasks import MoveTask, MoveTasks
 from statewright.queues.queue import Queue
 from statewright.queues.state import QueueState, Site
 from statewright.stores.completion import Completion
-from statewright.stores.ids import FIRST_MS, SHARD, IdSource
+from statewright.stores.ids import FIRST_MS, IdSource, first_id
 from statewright.stores.queue_protocol import Once
 from statewright.stores.store import Store
 
@@ -43,7 +43,7 @@ class Queues:
         self._clock = clock
         self._background = Background("work on queues")
         self._forgot_ms = 0
-        ids = IdSource(clock.now_ms)
+        ids = IdSource(clock.now_ms, shard=store.shard)
         self._site = Site(store.queues, clock, config.limits, ids, self._background.spawn, self._state_of, recorder)
         if recorder is not None:
             recorder.looks[NAMESPACE] = self._refresh_levels
@@ -61,7 +61,7 @@ class Queues:
 
     async def start(self) -> None:
         """Read the catalogue of queues, and recover the work that the previous process left unfinished."""
-        self._site.ids = IdSource(self._clock.now_ms, above=await self._store.newest_id(SHARD))
+        self._site.ids.pass_by(await self._store.newest_id(self._store.shard))
         await self._catalogue.load()
         await self._moves.load()
 
@@ -228,7 +228,7 @@ class Queues:
         if now_ms - self._forgot_ms >= FORGET_EVERY_MS:
             self._forgot_ms = now_ms
             oldest = max(now_ms - HISTORY_KEPT_MS - FIRST_MS, 0) << _COUNTER_BITS
-            self._background.spawn(self._store.queues.forget(now_ms, oldest))
+            self._background.spawn(self._store.queues.forget(now_ms, first_id(self._store.shard) + oldest))
 
     # Move tasks
 

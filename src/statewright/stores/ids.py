@@ -18,7 +18,7 @@ MS_BITS: Final = 41
 COUNTER_BITS: Final = 12
 MOST_SHARDS: Final = 1 << SHARD_BITS
 SHARD: Final = 0
-"""The only shard of a process today."""
+"""The shard of the default region; every other region of a store has one of its own (`stores.regional`)."""
 
 _TICK_BITS: Final = MS_BITS + COUNTER_BITS
 _TICK_MASK: Final = (1 << _TICK_BITS) - 1
@@ -52,24 +52,25 @@ class IdSource:
     store has already (`Store.newest_id`), for a virtual clock begins every run at the same instant.
     """
 
-    __slots__ = ("_now_ms", "_tick")
+    __slots__ = ("_first", "_now_ms", "_tick")
 
-    def __init__(self, now_ms: Callable[[], int], above: int = 0) -> None:
+    def __init__(self, now_ms: Callable[[], int], above: int = 0, shard: int = SHARD) -> None:
         self._now_ms = now_ms
         self._tick = above & _TICK_MASK
+        self._first = first_id(shard)
 
-    def next(self, shard: int = SHARD) -> int:
-        """A new id in a shard."""
+    def next(self) -> int:
+        """A new id."""
         now = (self._now_ms() - FIRST_MS) << COUNTER_BITS
         self._tick = tick = max(self._tick + 1, now)
-        return (shard << _TICK_BITS) | tick
+        return self._first | tick
 
     def pass_by(self, number: int) -> None:
         """Make no id up to a number, of any shard."""
         self._tick = max(self._tick, number & _TICK_MASK)
 
-    def several(self, many: int, shard: int = SHARD) -> range:
-        """As many new ids in a shard, at least one, each the next number after the one before it."""
-        first = self.next(shard)
+    def several(self, many: int) -> range:
+        """As many new ids, at least one, each the next number after the one before it."""
+        first = self.next()
         self._tick += many - 1
         return range(first, first + many)

@@ -219,7 +219,7 @@ class QueueStore(Protocol):
         """The messages that are, were or will be visible first; nothing changes."""
 
     async def forget(self, now_ms: int, notes_before: int) -> None:
-        """Delete deduplication keys past their time, and notes of messages with lesser ids."""
+        """Delete deduplication keys past their time, and notes of messages with lesser ids of the same shard."""
 
     async def note(self, notes: Sequence[Note]) -> None:
         """Store notes on messages."""

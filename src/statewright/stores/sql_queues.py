@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 from statewright.stores.completion import Completion
+from statewright.stores.ids import first_id, shard_of_id
 from statewright.stores.queue_plan import (
     ClaimTask,
     DropTask,
@@ -117,7 +118,7 @@ class SqlQueues:
 
     async def forget(self, now_ms: int, notes_before: int) -> None:
         def work(sql: QueueSql) -> int:
-            sql.run("forget_notes", notes_before)
+            sql.run("forget_notes", first_id(shard_of_id(notes_before)), notes_before)
             return sql.run("forget_dedups", now_ms, _FORGET_STEP)
 
         while await self._submit(QueueWork(work)) == _FORGET_STEP:

@@ -18,6 +18,10 @@ class Store(Protocol):
     """A whole store: one attribute for each aggregate."""
 
     @property
+    def shard(self) -> int:
+        """The shard of the ids that are made for it: 0, or that of a region (`stores.regional`)."""
+
+    @property
     def executions(self) -> ExecutionStore:
         """The executions."""
 

@@ -6,9 +6,8 @@ NOW_MS = 1_767_225_600_000
 
 
 def test_an_id_carries_shard_and_time():
-    ids = IdSource(lambda: NOW_MS)
     for shard in (0, 1, MOST_SHARDS - 1):
-        number = ids.next(shard)
+        number = IdSource(lambda: NOW_MS, shard=shard).next()
         assert shard_of_id(number) == shard
         assert made_ms(number) == NOW_MS
         assert first_id(shard) <= number <= last_id(shard) < 2**63
@@ -31,19 +30,19 @@ def test_ids_rise_when_the_clock_is_set_back():
 
 
 def test_ids_go_on_above_what_a_store_has():
-    before = IdSource(lambda: NOW_MS + 9).next(3)
-    assert IdSource(lambda: NOW_MS, above=before).next(3) == before + 1
+    before = IdSource(lambda: NOW_MS + 9, shard=3).next()
+    assert IdSource(lambda: NOW_MS, above=before, shard=3).next() == before + 1
 
 
 def test_ids_last_until_2084():
     until = FIRST_MS + 2**41 - 1
-    assert IdSource(lambda: until).next(MOST_SHARDS - 1) < 2**63
+    assert IdSource(lambda: until, shard=MOST_SHARDS - 1).next() < 2**63
     assert until > 3_600_000_000_000
 
 
 def test_several_ids_follow_each_other():
-    source = IdSource(lambda: FIRST_MS + 5)
-    before = source.next(3)
-    several = source.several(4, 3)
+    source = IdSource(lambda: FIRST_MS + 5, shard=3)
+    before = source.next()
+    several = source.several(4)
     assert list(several) == [before + 1, before + 2, before + 3, before + 4]
-    assert source.next(3) == before + 5
+    assert source.next() == before + 5

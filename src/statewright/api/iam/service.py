@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from statewright.api.building import Building
-from statewright.api.service import QUERY, Service
+from statewright.api.service import GLOBAL, QUERY, Service
 
 if TYPE_CHECKING:
     from statewright.records.identities import Identities
@@ -15,6 +15,7 @@ SERVICE: Final = Service(
     title="IAM",
     document="small-services.md",
     package=__package__,
+    regions=GLOBAL,
     operations=(
         "roles",
         "users",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from statewright.api.building import Building
 from statewright.api.events.service import build_buses
 from statewright.api.s3.service import build_objects
-from statewright.api.service import REST, Service
+from statewright.api.service import APART, REST, Service
 from statewright.api.sns.service import build_topics
 from statewright.api.sqs.service import build_queues
 from statewright.api.sts.service import build_role_sessions
@@ -21,6 +21,7 @@ SERVICE: Final = Service(
     title="Lambda",
     document="functions.md",
     package=__package__,
+    regions=APART,
     operations=(
         "functions",
         "versions",

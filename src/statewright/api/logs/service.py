@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from statewright.api.building import Building
 from statewright.api.lambda_.service import build_functions
-from statewright.api.service import JSON, Service
+from statewright.api.service import APART, JSON, Service
 
 if TYPE_CHECKING:
     from statewright.records.log_groups import LogGroups
@@ -17,6 +17,7 @@ SERVICE: Final = Service(
     title="CloudWatch Logs",
     document="small-services.md",
     package=__package__,
+    regions=APART,
     operations=(
         "groups",
         "streams",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from statewright.api.building import Building
-from statewright.api.service import JSON, QUERY, Service
+from statewright.api.service import APART, JSON, QUERY, Service
 
 if TYPE_CHECKING:
     from statewright.queues.queues import Queues
@@ -15,6 +15,7 @@ SERVICE: Final = Service(
     title="SQS",
     document="queues.md",
     package=__package__,
+    regions=APART,
     operations=(
         "requests",
         "queues",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from statewright.api.building import Building
 from statewright.api.iam.service import build_identities
-from statewright.api.service import QUERY, Service
+from statewright.api.service import GLOBAL, QUERY, Service
 
 if TYPE_CHECKING:
     from statewright.records.assumed_roles import RoleSessions
@@ -17,6 +17,7 @@ SERVICE: Final = Service(
     title="STS",
     document="small-services.md",
     package=__package__,
+    regions=GLOBAL,
     operations=("callers",),
     protocols=(QUERY,),
     wires="statewright.api.iam.wires",

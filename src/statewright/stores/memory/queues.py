@@ -11,6 +11,7 @@ from heapq import heappop, heappush
 
 from statewright.errors import StoreError, Unavailable
 from statewright.stores.completion import Complete, Completion
+from statewright.stores.ids import first_id, shard_of_id
 from statewright.stores.queue_protocol import (
     Claim,
     Claimed,
@@ -282,7 +283,8 @@ class MemoryQueues:
         self._check()
         for key in [key for key, (_, until_ms) in self._dedup.items() if until_ms <= now_ms]:
             del self._dedup[key]
-        for number in [number for number in self.notes if number < notes_before]:
+        first = first_id(shard_of_id(notes_before))
+        for number in [number for number in self.notes if first <= number < notes_before]:
             del self.notes[number]
         await asyncio.sleep(0)
 

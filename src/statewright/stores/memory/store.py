@@ -12,11 +12,11 @@ from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from statewright.errors import StoreError, Unavailable
 from statewright.stores.completion import Complete, Completion, completed
-from statewright.stores.ids import made_ms, shard_of_id
+from statewright.stores.ids import SHARD, made_ms, shard_of_id
 from statewright.stores.job_queue import GroupFigures
 from statewright.stores.memory.objects import MemoryObjects
 from statewright.stores.memory.queues import MemoryQueues
@@ -44,6 +44,8 @@ from statewright.stores.protocol import (
 
 class MemoryStore:
     """A whole store in memory. Closing keeps its rows, so that a restart can be played on the same object."""
+
+    shard: Final = SHARD
 
     def __init__(self) -> None:
         self.executions = MemoryExecutions()

@@ -7,11 +7,11 @@ with a connection of its own. The store belongs to one process at a time, by a l
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import Any
+from typing import Any, Final
 
 from statewright.clock import Clock
 from statewright.errors import StoreError
-from statewright.stores.ids import first_id, last_id
+from statewright.stores.ids import SHARD, first_id, last_id
 from statewright.stores.job_queue import GroupFigures
 from statewright.stores.postgres.catalogue import PostgresCatalogue
 from statewright.stores.postgres.executions import PostgresExecutions
@@ -25,6 +25,8 @@ from statewright.stores.sql_queues import SqlQueues
 
 class PostgresStore:
     """A whole store in a database. Belongs to the event loop that opened it."""
+
+    shard: Final = SHARD
 
     def __init__(self, address: str, *, clock: Clock | None = None) -> None:
         """Nothing is touched before `open`. Time of `clock` stands still while the store is at work.

@@ -150,7 +150,7 @@ DELETE FROM message_dedup
 WHERE (queue, dedup) IN (SELECT queue, dedup FROM message_dedup WHERE until_ms <= ? LIMIT ?)
 
 -- name: forget_notes
-DELETE FROM message_note WHERE id < ?
+DELETE FROM message_note WHERE id >= ? AND id < ?
 
 -- name: put_notes
 INSERT INTO message_note (id, at_ms, kind, detail)

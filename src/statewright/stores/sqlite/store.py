@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from statewright.clock import Clock
-from statewright.stores.ids import first_id, last_id
+from statewright.stores.ids import SHARD, first_id, last_id
 from statewright.stores.job_queue import GroupFigures
 from statewright.stores.queue_plan import QueueTask
 from statewright.stores.sql_object_store import SqlObjects, SqlUploads
@@ -28,6 +28,8 @@ _NEWEST_ID: Final = statements("executions")["newest_id"]
 
 class SqliteStore:
     """A whole store in a data folder. Belongs to the event loop that opened it."""
+
+    shard: Final = SHARD
 
     def __init__(self, folder: Path, *, durability: Durability = "full", clock: Clock | None = None) -> None:
         """Nothing is touched before `open`. Time of `clock` stands still while the store is at work."""

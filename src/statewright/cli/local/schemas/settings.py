@@ -34,6 +34,10 @@ def schema() -> JsonObject:
         "region": about(
             "The region of the server's ARNs.", {"type": "string", "pattern": "^[a-z]{2}(-[a-z]+)+-[0-9]+$"}
         ),
+        "server": about(
+            "Which regions calls may be signed for, beside the default one.",
+            record({"regions": listed({"type": "string", "pattern": "^[a-z]{2}(-[a-z]+)+-[0-9]+$"})}),
+        ),
         "credentials": about(
             "Secret keys by access key id; with any, the server verifies signatures.",
             by_name({"type": "string", "minLength": 1}),
