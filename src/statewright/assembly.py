@@ -146,7 +146,7 @@ def assemble(
 
 @dataclass(frozen=True, slots=True)
 class _Common:
-    """What the systems of all regions have in common."""
+    """The parts and settings that the systems of all regions share."""
 
     clock: Clock
     endpoint: Callable[[], str]
