@@ -248,10 +248,11 @@ def test_a_duplicate_is_told_the_first_message(with_store):
 # Moving
 
 
-def test_a_dead_letter_keeps_its_id_and_what_was_received(with_store):
+def test_a_dead_letter_keeps_its_id_and_all_receives_but_the_one_that_found_it(with_store):
     async def body(store: Store) -> None:
         await store.queues.send([message(1), message(2)])
-        await store.queues.claim(claim(1))
+        await store.queues.claim(claim(1, until_ms=START_MS))
+        await store.queues.claim(claim(2))
         arn = "arn:aws:sqs:us-east-1:000000000000:source"
         await store.queues.move([Move(1, 1, QUEUE, OTHER, None, START_MS + 5, START_MS, arn)])
         # From a queue where it is not, nothing moves.

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -139,6 +140,21 @@ def statewright(server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
         return Result(code, *texts)
 
     return run
+
+
+@contextmanager
+def with_trace_header(server: Server, service: str, header: str) -> Iterator[Any]:
+    """A client whose requests have that X-Amzn-Trace-Id, as those of functions do."""
+    client = server.client(service)
+
+    def add(request: Any, **_: Any) -> None:
+        request.headers["X-Amzn-Trace-Id"] = header
+
+    client.meta.events.register("before-sign", add, unique_id="trace")
+    try:
+        yield client
+    finally:
+        client.meta.events.unregister("before-sign", unique_id="trace")
 
 
 def machine(sfn: Any, *states: dict[str, Any], express: bool = False, **rest: Any) -> str:

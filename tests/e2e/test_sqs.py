@@ -18,7 +18,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.deadlines import PATIENCE_SECONDS, until
-from tests.e2e.conftest import Server, ended, machine
+from tests.e2e.conftest import Server, ended, machine, with_trace_header
 
 ACCOUNT = "000000000000"
 
@@ -443,3 +443,32 @@ def test_a_queues_own_address_creates_and_lists_none(sqs):
         with pytest.raises(urllib.error.HTTPError) as refused:
             urllib.request.urlopen(f"{url}?Action={action}")
         assert f"The action {action.partition('&')[0]} is not valid for this endpoint.".encode() in refused.value.read()
+
+
+def test_a_queues_own_address_without_an_action_is_no_operation(sqs):
+    url = sqs.create_queue(QueueName="no-action")["QueueUrl"]
+    scope = "AWS4-HMAC-SHA256 Credential=test/20260102/us-east-1/sqs/aws4_request, SignedHeaders=host, Signature=0"
+    request = urllib.request.Request(url, headers={"Accept": "application/json", "Authorization": scope})
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(request)
+    assert (refused.value.code, refused.value.read()) == (404, b"<UnknownOperationException/>")
+    assert b"<ReceiveMessageResult/>" in urllib.request.urlopen(f"{url}?Action=ReceiveMessage").read()
+
+
+def test_the_trace_header_of_a_request_stays_with_its_messages(server, sqs):
+    url = sqs.create_queue(QueueName="traced")["QueueUrl"]
+    traced = "Root=1-5f2a-77;Sampled=0;own=1"
+    with with_trace_header(server, "sqs", traced) as client:
+        client.send_message(QueueUrl=url, MessageBody="alone")
+        own = {"AWSTraceHeader": {"DataType": "String", "StringValue": "Root=1-own"}}
+        entries = [
+            {"Id": "a", "MessageBody": "in a batch"},
+            {"Id": "b", "MessageBody": "own", "MessageSystemAttributes": own},
+        ]
+        client.send_message_batch(QueueUrl=url, Entries=entries)
+    found = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, MessageSystemAttributeNames=["AWSTraceHeader"])
+    assert {one["Body"]: one["Attributes"]["AWSTraceHeader"] for one in found["Messages"]} == {
+        "alone": traced,
+        "in a batch": traced,
+        "own": "Root=1-own",
+    }

@@ -80,11 +80,6 @@ class QueueSettings:
     deduplication_scope: str = "queue"
     throughput_limit: str = "perQueue"
 
-    @property
-    def deduplicates_by_group(self) -> bool:
-        """True if a deduplication id counts for its message group alone."""
-        return self.deduplication_scope == "messageGroup"
-
 
 def settings_of_new(name: str, given: Mapping[str, str], limits: Limits = AWS) -> QueueSettings:
     """Settings of a queue to create: the defaults with the given attributes.
@@ -127,7 +122,7 @@ def changed(settings: QueueSettings, given: Mapping[str, str], limits: Limits = 
                 "You can either enable KMS SSE or SQS SSE.",
             )
         found = replace(found, kms_key="")
-    if found.throughput_limit == "perMessageGroupId" and not found.deduplicates_by_group:
+    if found.throughput_limit == "perMessageGroupId" and found.deduplication_scope != "messageGroup":
         # Source: developer guide, "High throughput for FIFO queues"; the text is Statewright's.
         raise ApiError(
             INVALID_VALUE,

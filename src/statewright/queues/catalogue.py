@@ -122,7 +122,8 @@ class Catalogue:
                 )
             self._check_redrive(name, settings)
             number = await self._store.next_number("queue")
-            entry = QueueEntry(name, number, number, now_ms, now_ms, 0, shown(settings), dict(tags))
+            scope = settings.deduplication_scope
+            entry = QueueEntry(name, number, number, now_ms, now_ms, 0, shown(settings), dict(tags), scope)
             return self._add(await self._entries.write(entry))
 
     async def set_attributes(self, queue: Queue, attributes: Mapping[str, str]) -> None:

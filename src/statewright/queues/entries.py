@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from statewright.stores.entries import EntryKind, MarkKind
+from statewright.payload import JsonObject
+from statewright.stores.entries import EntryKind, Form, MarkKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +15,8 @@ class QueueEntry:
 
     `number` never changes. Its messages are stored under `rows`, another number, which a purge replaces: messages
     under the old one are gone immediately, and deleted later. `attributes` are as `attributes.shown` writes them.
+    `deduplication_scope` is that at creation: it decides for good which messages are duplicates, whatever the
+    attribute says later (observed).
     """
 
     name: str
@@ -24,9 +27,15 @@ class QueueEntry:
     purged_ms: int = 0
     attributes: dict[str, str] = field(default_factory=dict)
     tags: dict[str, str] = field(default_factory=dict)
+    deduplication_scope: str = "queue"
     stored: int = 0
 
 
-QUEUE: Final = EntryKind("queue", QueueEntry, lambda queue: queue.name)
+def _with_scope(members: JsonObject) -> JsonObject:
+    # Programs that wrote format 1 judged by the attribute of the moment.
+    return {**members, "deduplication_scope": members.get("attributes", {}).get("DeduplicationScope", "queue")}
+
+
+QUEUE: Final = EntryKind("queue", QueueEntry, lambda queue: queue.name, form=Form(2, upgrades={1: _with_scope}))
 REMAINS: Final = MarkKind("queue-remains")
 """Rows to delete; the key is their number."""

@@ -59,7 +59,7 @@ class MoveTask(NamedTuple):
     destination_arn: str | None
     per_second: int | None
     moved: int
-    to_move: int | None
+    to_move: int
     failure_reason: str | None
     started_ms: int
 
@@ -86,7 +86,6 @@ class _Task:
 
     def shown(self) -> MoveTask:
         handle = self.handle if self.status == "RUNNING" else None
-        to_move = self.to_move if self.status == "RUNNING" else None
         return MoveTask(
             handle,
             self.status,
@@ -94,7 +93,7 @@ class _Task:
             self.destination_arn,
             self.per_second,
             self.moved,
-            to_move,
+            self.to_move,
             self.failure_reason,
             self.started_ms,
         )
@@ -195,6 +194,7 @@ class MoveTasks:
             task_id, source_arn = str(named["taskId"]), str(named["sourceArn"])
         except (binascii.Error, ValueError, KeyError, TypeError):
             raise ApiError(INVALID_PARAMETER, "Value for parameter TaskHandle is invalid.") from None
+        self._source(source_arn)
         task = self._running.get(source_arn)
         if task is None or task.id != task_id or task.status != "RUNNING":
             raise ApiError("ResourceNotFoundException", "Task does not exist.", status=404)

@@ -62,7 +62,7 @@ def row_of(queue: QueueState, message: Outgoing, number: int, now_ms: int) -> Me
     settings = queue.settings
     if settings.fifo:
         dedup = _deduplication_id(settings, message)
-        key = f"{message.group}\n{dedup}" if settings.deduplicates_by_group else dedup
+        key = f"{message.group}\n{dedup}" if queue.entry.deduplication_scope == "messageGroup" else dedup
         visible_ms = queue.site.clock.pauses.due_ms(now_ms, now_ms + 1_000 * settings.delay_seconds)
         extra = encode_extra(message, dedup)
         until_ms = now_ms + DEDUPLICATION_MS

@@ -108,7 +108,8 @@ class GroupChange(NamedTuple):
 class Move(NamedTuple):
     """A message that moves to another queue, maybe under a new id. `source` is the ARN of its former queue.
 
-    A move back makes a new message: `is_fresh` forgets receives. `extra` replaces what it carries unless `None`.
+    The receive that found the message due for the move reached no consumer and is not counted (observed). A move back
+    makes a new message: `is_fresh` forgets receives. `extra` replaces what it carries unless `None`.
     """
 
     id: int

@@ -214,7 +214,7 @@ def test_settings_survive_their_texts() -> None:
         "FifoThroughputLimit": "perMessageGroupId",
     }
     settings = settings_of_new("a.fifo", given)
-    assert settings.deduplicates_by_group
+    assert settings.deduplication_scope == "messageGroup"
     assert restored(shown(settings)) == settings
 
 

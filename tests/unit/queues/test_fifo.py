@@ -187,6 +187,24 @@ def test_deduplication_by_content_and_by_group():
     play(body)
 
 
+@pytest.mark.parametrize(
+    ("created", "later", "received"),
+    [("queue", "messageGroup", ["a1", "a2"]), ("messageGroup", "queue", ["a1", "a2", "b2"])],
+)
+def test_the_deduplication_scope_at_creation_decides(created, later, received):
+    async def body(rig: Rig) -> None:
+        queue = await rig.queue("q.fifo", DeduplicationScope=created)
+        await rig.send(queue, "a1", group="a", dedup="one")
+        await rig.queues.set_attributes(queue, {"DeduplicationScope": later})
+        [queue] = await rig.restart("q.fifo")
+        assert queue.settings.deduplication_scope == later
+        for group in "ab":
+            await rig.send(queue, f"{group}2", group=group, dedup="two")
+        assert sorted(await rig.bodies(queue)) == received
+
+    play(body)
+
+
 def test_an_attempt_is_replayed():
     async def body(rig: Rig) -> None:
         queue = await rig.queue("q.fifo", VisibilityTimeout="30")

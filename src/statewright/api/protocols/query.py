@@ -64,6 +64,7 @@ _LEGACY: Final = {
 _MAP_NAMES: Final = {"TagMap": ("Key", "Value")}
 """Names of an entry's key and value if they are not Name and Value."""
 
+_UNKNOWN: Final = "UnknownOperationException"
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:[eE][+-]?[0-9]{1,4})?")
 Tree = JsonObject
 """A form split at the dots of its names: texts, and trees by the next part of the name."""
@@ -98,8 +99,13 @@ class QueryWire:
                     "UnsupportedMediaType", f"Content-Type is '{media_type}'; send Content-Type: {FORM_TYPE}."
                 )
             body = await incoming.body()
-        operation, request = await apart(len(body), _read, self._service, incoming.query, body)
         path = incoming.raw_path.partition("?")[0]
+        try:
+            operation, request = await apart(len(body), _read, self._service, incoming.query, body)
+        except ApiError as problem:
+            if problem.code == "MissingAction" and incoming.method == "GET" and self._at_path and path.strip("/"):
+                raise ApiError(_UNKNOWN, "A GET names no Action.", status=404) from None
+            raise
         if self._at_path is not None and self._at_path not in request and path.strip("/"):
             if incoming.method == "GET" and self._at_path not in _members(self._service, operation):
                 raise _no_action(operation)
@@ -112,6 +118,9 @@ class QueryWire:
 
     def refusal(self, error: ApiError, request_id: str, _path: str) -> Answer:
         """Write the error in XML, with its legacy code."""
+        if error.code == _UNKNOWN and error.status == 404 and self._at_path is not None:
+            # This answer has neither text nor request id (observed).
+            return Answer(404, b"<UnknownOperationException/>", XML_TYPE)
         said = self._legacy(error)
         status = said.status or status_of(error, self._service)
         return Answer(status, write_error(said, status, request_id, self._service), XML_TYPE)
@@ -255,10 +264,14 @@ def write_answer(service: str, operation: str, result: JsonMapping, request_id: 
     shape = model["operations"][operation].get("output")
     parts = [f'<?xml version="1.0"?><{operation}Response xmlns="{_namespace(service)}">']
     if shape:
+        opened = len(parts)
         parts.append(f"<{operation}Result>")
         write = _write_structure if service == "sqs" else _write_modelled
         write(parts, model["shapes"], shape["shape"], result)
-        parts.append(f"</{operation}Result>")
+        if len(parts) == opened + 1:
+            parts[opened] = f"<{operation}Result/>"
+        else:
+            parts.append(f"</{operation}Result>")
     parts.append(f"<ResponseMetadata><RequestId>{request_id}</RequestId></ResponseMetadata></{operation}Response>")
     return "".join(parts).encode("utf-8", "backslashreplace")
 

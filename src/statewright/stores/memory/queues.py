@@ -238,6 +238,7 @@ class MemoryQueues:
             self._remove(message)
             message.id, message.queue, message.group = move.new_id, move.queue, move.group
             message.visible_ms, message.sent_ms, message.source = move.visible_ms, move.sent_ms, move.source
+            message.receives -= 1
             message.base, message.receipt = message.receives, 0
             if move.is_fresh:
                 message.receives = message.base = message.first_received_ms = 0

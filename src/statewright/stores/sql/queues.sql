@@ -111,7 +111,7 @@ WHERE (queue, grp) IN (SELECT * FROM (VALUES {rows:2})) AND backlog <= 0
 -- name: move_message
 UPDATE message
 SET id = ?2, queue = ?4, grp = ?5, visible_ms = ?6, sent_ms = ?7, source = ?8, receipt = 0, tenant = NULL,
-    base = receives
+    receives = receives - 1, base = receives - 1
 WHERE id = ?1 AND queue = ?3
 
 -- name: renew_message
