@@ -49,10 +49,11 @@ def test_a_field_more_is_found_and_the_message_says_what_to_do() -> None:
     more = Line(queue.name, queue.module, queue.version, queue.fields + ", wings: int")
     said = complaint(more, noted())
     assert said is not None
-    assert "Give the format the version 2 and an upgrade from 1" in said
+    following = queue.version + 1
+    assert f"Give the format the version {following} and an upgrade from {queue.version}" in said
     assert "wings: int" in said
-    assert complaint(Line(queue.name, queue.module, 2, more.fields), noted()) == (
-        f"'queue' has a new format 2: run `{COMMAND}`, which notes its fields"
+    assert complaint(Line(queue.name, queue.module, following, more.fields), noted()) == (
+        f"'queue' has a new format {following}: run `{COMMAND}`, which notes its fields"
     )
 
 
