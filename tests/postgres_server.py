@@ -74,11 +74,12 @@ def _version(folder: Path) -> int:
 
 
 class Server:
-    """A running server."""
+    """A running server; with `primary`, its replica, which follows it until it is promoted."""
 
-    def __init__(self) -> None:
-        """Raises: NoServer."""
+    def __init__(self, primary: Server | None = None, settings: tuple[str, ...] = ()) -> None:
+        """`settings` are those of `postgresql.conf`, as `name=value`. Raises: NoServer."""
         folder = binaries()
+        self._settings = settings
         # A short path: that of a socket may have about a hundred characters.
         self.folder = Path(tempfile.mkdtemp(prefix="statewright-pg-", dir="/tmp"))
         self._numbers = itertools.count(1)
@@ -92,13 +93,17 @@ class Server:
             if not _can_run(folder / "postgres", self._identity):
                 folder = self._copied(folder)
         self._programs = folder
-        self._initialise()
+        if primary is None:
+            self._initialise()
+        else:
+            self._copy(primary)
         self.start()
         atexit.register(self.remove)
 
     def start(self) -> None:
         """Start the server; after `stop` or `kill`, with everything that was in it."""
-        settings = (*_UNSAFE_BUT_FAST, "listen_addresses=", f"unix_socket_directories={self.folder}", "jit=off")
+        places = ("listen_addresses=", f"unix_socket_directories={self.folder}")
+        settings = (*_UNSAFE_BUT_FAST, *places, "jit=off", *self._settings)
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [self._programs / "postgres", "-D", self.folder / "data", *(f"-c{one}" for one in settings)],
@@ -167,15 +172,32 @@ class Server:
         with psycopg.connect(self.address("postgres"), autocommit=True) as connection:
             connection.execute(ends)
 
+    def promote(self) -> None:
+        """Make a replica a primary, and wait until it takes writes."""
+        with psycopg.connect(self.address("postgres"), autocommit=True) as connection:
+            connection.execute("SELECT pg_promote()")
+
+    def follow(self, primary: Server) -> None:
+        """Make a server that is stopped a replica of another one, and start it; what it had is deleted."""
+        shutil.rmtree(self.folder / "data")
+        self._copy(primary)
+        self.start()
+
     def remove(self) -> None:
         """End the server and delete its folder."""
         self.stop(signal.SIGQUIT)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _initialise(self) -> None:
-        command: list[Path | str] = [self._programs / "initdb", "-D", self.folder / "data", "-U", "test", "-N"]
+        self._run("initdb", "-D", "data", "-U", "test", "-N", "-A", "trust", "-E", "UTF8", "--locale=C")
+
+    def _copy(self, primary: Server) -> None:
+        """Copy a primary's files, with the setting to follow it."""
+        self._run("pg_basebackup", "-d", primary.address("postgres"), "-D", "data", "-R", "-N", "--checkpoint=fast")
+
+    def _run(self, program: str, *options: str) -> None:
         done = subprocess.run(
-            [*command, "-A", "trust", "-E", "UTF8", "--locale=C"],
+            [self._programs / program, *options],
             capture_output=True,
             text=True,
             check=False,
@@ -183,7 +205,7 @@ class Server:
             **self._identity,
         )
         if done.returncode != 0:
-            raise NoServer(f"initdb failed: {done.stderr.strip()}")
+            raise NoServer(f"{program} failed: {done.stderr.strip()}")
 
     def _copied(self, folder: Path) -> Path:
         """The programs where `nobody` may run them: a virtual environment may lie in root's own folders."""

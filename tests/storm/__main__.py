@@ -4,13 +4,16 @@
 
 Rounds of a hundred kills: load and kills, then rest and checks. Kills come at random instants, at fail points, and
 while a server starts; a tenth of them after the process was stopped (SIGSTOP) for a while. On PostgreSQL, the database
-is killed, stopped at once, or breaks its connections off, every twenty kills. Ends with exit code 1 if anything that
-was acknowledged is lost, an execution is stuck or has failed, a history has a gap, or an effect has happened twice.
+is killed, stopped at once, or breaks its connections off, every twenty kills; with `--replica`, its synchronous replica
+is promoted each time it ends, and the next one is made. With `--clock`, the server's wall clock jumps in every life, up
+to twenty seconds forwards and backwards. Ends with exit code 1 if anything that was acknowledged is
+lost, an execution is stuck or has failed, a history has a gap, or an effect has happened twice.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import signal
 import sys
@@ -20,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.crash.servers import Servers
+from tests.crash.template_server import WRONG_CLOCK, wrong_by
 from tests.storm.checks import Figures, check
 from tests.storm.load import Load
 
@@ -27,6 +31,8 @@ ROUND = 100
 POINTS = ("before-commit", "after-commit", "before-dispatch", "dispatched", "result")
 LONGEST_LIFE_SECONDS = 0.6
 PASSING_SECONDS = 4
+JUMP_SECONDS = 20
+"""Short enough for signatures, and for what is put off by a jump to happen while the load rests."""
 SIGNALS = (signal.SIGKILL, signal.SIGQUIT)
 
 
@@ -34,11 +40,13 @@ def main() -> int:
     options = _options()
     seed = options.seed if options.seed is not None else random.randrange(2**32)
     folder = Path(tempfile.mkdtemp(prefix="statewright-storm-"))
-    print(f"seed {seed}, store {options.store}, data and log in {folder}", flush=True)
-    database = _database() if options.store == "postgres" else None
+    store = "postgres with a replica" if options.replica else options.store
+    print(f"seed {seed}, store {store}, data and log in {folder}", flush=True)
+    database = _database(replica=options.replica) if options.replica or options.store == "postgres" else None
     address = database.new_database() if database is not None else ""
+    clock = Clock(folder / "wrong-clock") if options.clock else None
     with Servers(folder, address) as servers:
-        figures = storm(servers, seed, options.kills, options.minutes, database, go_on=options.go_on)
+        figures = storm(servers, seed, options.kills, options.minutes, database, clock, go_on=options.go_on)
         log = servers.log.read_text(errors="replace")
     bugs = log.count("bug in Statewright")
     if bugs:
@@ -46,8 +54,29 @@ def main() -> int:
     return 0 if figures.is_clean and not bugs else 1
 
 
+class Clock:
+    """The wall clock of servers, which is wrong by what is written into a file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.set(0)
+        os.environ[WRONG_CLOCK] = str(path)
+
+    def set(self, seconds: float) -> None:
+        # In place: the servers have the file mapped.
+        with self._path.open("r+b" if self._path.exists() else "wb") as file:
+            file.write(wrong_by(seconds))
+
+
 def storm(
-    servers: Servers, seed: int, kills: int, minutes: float = 30, database: Any = None, *, go_on: bool = False
+    servers: Servers,
+    seed: int,
+    kills: int,
+    minutes: float = 30,
+    database: Any = None,
+    clock: Clock | None = None,
+    *,
+    go_on: bool = False,
 ) -> Figures:
     """Kill servers in rounds, and say what was found after each of them."""
     chance = random.Random(seed)
@@ -61,12 +90,14 @@ def storm(
         servers.kill()
         load.go()
         for _ in range(min(ROUND, kills - done)):
-            _kill(servers, chance)
+            _kill(servers, chance, clock)
             done += 1
             if database is not None and done % 20 == 0:
                 _break(database, chance)
             if time.monotonic() - began > 60 * minutes:
                 break
+        if clock is not None:
+            clock.set(0)
         servers.up()
         load.rest(patience_seconds=120)
         check(load, figures)
@@ -85,13 +116,17 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, help="of the kinds and instants of kills; drawn unless given")
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
+    parser.add_argument("--replica", action="store_true", help="PostgreSQL with a replica that is promoted")
+    parser.add_argument("--clock", action="store_true", help="the server's wall clock jumps in every life")
     parser.add_argument("--minutes", type=float, default=30, help="ends a longer storm after its present kill")
     parser.add_argument("--go-on", action="store_true", help="continue after a round that found something")
     return parser.parse_args()
 
 
-def _kill(servers: Servers, chance: random.Random) -> None:
+def _kill(servers: Servers, chance: random.Random, clock: Clock | None) -> None:
     """One life of a server, and its death."""
+    if clock is not None:
+        clock.set(chance.uniform(-JUMP_SECONDS, JUMP_SECONDS))
     how = chance.random()
     if how < 0.5:
         servers.start(f"{chance.choice(POINTS)}:{chance.randint(1, 40)}")
@@ -105,6 +140,9 @@ def _kill(servers: Servers, chance: random.Random) -> None:
         servers.start()
         servers.wait_ready()
         servers.wait_dead(chance.uniform(0.02, LONGEST_LIFE_SECONDS))
+        if clock is not None:
+            clock.set(chance.uniform(-JUMP_SECONDS, JUMP_SECONDS))
+            servers.wait_dead(chance.uniform(0.02, LONGEST_LIFE_SECONDS))
         if how > 0.9:
             servers.signal(signal.SIGSTOP)
             time.sleep(chance.uniform(0.05, 1))
@@ -113,11 +151,12 @@ def _kill(servers: Servers, chance: random.Random) -> None:
     servers.kill()
 
 
-def _database() -> Any:
+def _database(*, replica: bool) -> Any:
     # Only where it is needed: its helper imports the driver and the schema.
     from tests.postgres_server import Server
+    from tests.storm.pair import Pair
 
-    return Server()
+    return Pair() if replica else Server()
 
 
 def _break(database: Any, chance: random.Random) -> None:
