@@ -29,7 +29,18 @@ DOCUMENT: Final = Path(__file__).parents[1] / "docs" / "row-formats.md"
 FIELDS: Final = Path(__file__).parent / "formats" / "fields.json"
 START, END = "<!-- formats: start -->\n", "<!-- formats: end -->\n"
 COMMAND: Final = "make tables"
-PACKAGES: Final = ("engine", "queues", "objects", "tables", "functions", "jobs", "records", "events", "topics")
+PACKAGES: Final = (
+    "engine",
+    "queues",
+    "objects",
+    "tables",
+    "functions",
+    "jobs",
+    "records",
+    "events",
+    "topics",
+    "alarms",
+)
 """Packages that store something."""
 
 

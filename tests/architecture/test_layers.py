@@ -38,7 +38,7 @@ LAYERS = [
     ["functions", "jobs"],
     ["records"],
     ["events"],
-    ["topics"],
+    ["topics", "alarms"],
     ["integrations"],
     ["api"],
     ["regions"],

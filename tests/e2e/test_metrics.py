@@ -329,7 +329,7 @@ def test_metrics_of_callers_own(own: Server) -> None:
         ("put_dashboard", {"DashboardName": "a b", "DashboardBody": "{}"}, "InvalidParameterInput"),
         ("put_dashboard", {"DashboardName": "a", "DashboardBody": "{"}, "InvalidParameterInput"),
         ("get_dashboard", {"DashboardName": "nobody"}, "ResourceNotFound"),
-        ("describe_alarms", {}, "InvalidAction"),
+        ("describe_anomaly_detectors", {}, "InvalidAction"),
     ],
 )  # fmt: skip
 def test_what_is_refused(own: Server, operation: str, members: dict[str, Any], code: str) -> None:

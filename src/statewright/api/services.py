@@ -13,7 +13,7 @@ from typing import Final, Generic, Self, TypeVar, overload
 from statewright.api.batch.service import SERVICE as BATCH
 from statewright.api.building import Building, Part
 from statewright.api.cloudwatch.service import SERVICE as MONITORING
-from statewright.api.cloudwatch.service import build_dashboards, build_metrics
+from statewright.api.cloudwatch.service import build_alarms, build_dashboards, build_metrics
 from statewright.api.dynamodb.service import SERVICE as DYNAMODB
 from statewright.api.dynamodb.service import build_tables
 from statewright.api.dynamodbstreams.service import SERVICE as DYNAMODBSTREAMS
@@ -142,6 +142,7 @@ class Services:
     dashboards = Built(build_dashboards)
     scheduler = Built(build_scheduler, calls_others=True)
     buses = Built(build_buses, calls_others=True)
+    alarms = Built(build_alarms, calls_others=True)
     pipes = Built(build_pipes, calls_others=True)
     lifecycles = Built(build_lifecycles, calls_others=True)
 

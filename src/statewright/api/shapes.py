@@ -31,6 +31,7 @@ LIFTED_BY_OPEN: Final = frozenset({"SensitiveData", "SensitiveDataJobInput", "De
 
 _LISTED: Final[dict[str, tuple[str, ...]]] = {
     "ExecutionStatus": ("SUCCEEDED", "TIMED_OUT", "PENDING_REDRIVE", "ABORTED", "FAILED", "RUNNING"),
+    "StateValue": ("INSUFFICIENT_DATA", "ALARM", "OK"),
     "FilterRuleName": ("prefix", "suffix", "Prefix", "Suffix"),
 }
 """The values of an enum as the service lists and accepts them, if they differ from the model's. Source: observed."""

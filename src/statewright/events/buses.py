@@ -237,6 +237,13 @@ class Buses:
             "region": self._config.region, "resources": list(resources), "detail": detail,
         }  # fmt: skip
 
+    def of_service(self, source: str, detail_type: str, detail: Json, resources: Iterable[str]) -> list[Delivery]:
+        """The deliveries of an event that a service of this server puts on the default bus; the caller writes them."""
+        if not self.rules.expects(DEFAULT_BUS, source):
+            return []
+        event = self.event(source, detail_type, detail, resources)
+        return self.rules.deliveries_of(event, self._bounded(DEFAULT_BUS, event) or ())
+
     def status_changed(self, change: StatusChange) -> None:
         """Put a status change of an execution on the default bus, best effort, as the service does."""
         if not self.rules.expects(DEFAULT_BUS, SOURCE):

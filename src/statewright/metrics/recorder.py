@@ -32,6 +32,8 @@ log = logging.getLogger("statewright.metrics")
 
 Look = Callable[[Mapping[str, str]], Awaitable[None]]
 """Brings gauges of some dimensions up to date before they are read."""
+OnValue = Callable[[int], None]
+"""Called with the second of a new point of a metric, once it can be read."""
 
 
 class Recorder:
@@ -55,6 +57,7 @@ class Recorder:
         self._numbers = 0
         self._new: list[Series] = []
         self._overflow = _Sink(MetricId("", ""), "None", _nowhere)
+        self._watched: dict[MetricId, list[OnValue]] = {}
 
     def now(self) -> int:
         """The present second."""
@@ -123,6 +126,26 @@ class Recorder:
         """Every metric, in order of creation."""
         return self._series.values()
 
+    def watch(self, metric: MetricId, on_value: OnValue) -> Callable[[], None]:
+        """Announce each new point of a metric, which need not exist yet; call the result to end it.
+
+        A gauge is announced only if its level has changed.
+        """
+        self._watched.setdefault(metric, []).append(on_value)
+
+        def unwatch() -> None:
+            left = [one for one in self._watched.get(metric, ()) if one is not on_value]
+            if left:
+                self._watched[metric] = left
+            else:
+                self._watched.pop(metric, None)
+
+        return unwatch
+
+    def _announce(self, metric: MetricId, second: int) -> None:
+        for on_value in self._watched.get(metric, ()):
+            on_value(second)
+
     def _enter(self, made: Series, former: Series | None) -> bool:
         if former is not None:
             made.seconds, made.minutes = former.seconds, former.minutes
@@ -169,6 +192,9 @@ class Recorder:
         second = self._second
         minute = second - second % 60
         active = self._minute(minute)
+        watched: list[tuple[Series, float | None]] = []
+        if self._watched:
+            watched = [(series, series.level_at(second)) for series in dirty if series.id in self._watched]
         for series in dirty:
             try:
                 if series.close_second(second) is not None:
@@ -176,6 +202,9 @@ class Recorder:
             except Exception:
                 # A level that cannot be read must not lose the others.
                 log.exception("the metric %s could not be read", series.id.name)
+        for series, level in watched:
+            if level is None or level != series.level_at(second):
+                self._announce(series.id, second)
         if self._second_timer is not None:
             # Values before the second's end form a new point, which is added to it.
             self._second_timer.cancel()
@@ -248,6 +277,7 @@ class Recorder:
         for point in points:
             minute = point.at - point.at % 60
             series.last_at = max(series.last_at, point.at)
+            self._announce(metric, point.at)
             if point.at > now - SECONDS_KEPT:
                 series.seconds.put(point)
             if minute == present:

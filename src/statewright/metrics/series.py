@@ -71,6 +71,10 @@ class Series:
         """The minute that ends at an instant."""
         return None
 
+    def level_at(self, _at: int) -> float | None:
+        """The level of a gauge at an instant after its last reading; None for one that was not read, and others."""
+        return None
+
 
 class Counter(Series):
     """A metric whose values are added: `add(1)` for an event, `add(milliseconds)` for a length of time."""
@@ -218,6 +222,10 @@ class Gauge(Series):
     def _begin(self, minute: int) -> None:
         level = self._level(minute)
         self._since, self._area, self._low, self._high = minute, 0.0, level, level
+
+    def level_at(self, at: int) -> float | None:
+        """See `Series.level_at`; None if the level was higher within the second, too."""
+        return None if self.level is None or self._peak not in (None, self.level) else self._level(at)
 
     def _level(self, at: int) -> float:
         """The level at an instant after the last reading."""

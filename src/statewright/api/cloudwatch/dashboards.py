@@ -1,7 +1,4 @@
-"""Operations on dashboards, which are stored and returned unchanged, but not drawn.
-
-Alarms are not supported yet.
-"""
+"""Operations on dashboards, which are stored and returned unchanged, but not drawn."""
 
 from __future__ import annotations
 

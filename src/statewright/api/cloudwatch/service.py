@@ -1,13 +1,15 @@
-"""CloudWatch: metrics and dashboards."""
+"""CloudWatch: metrics, alarms and dashboards."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from statewright.api.building import Building
+from statewright.api.events.service import build_buses
 from statewright.api.service import CBOR, JSON, QUERY, Service
 
 if TYPE_CHECKING:
+    from statewright.alarms.alarms import Alarms
     from statewright.metrics.recorder import Recorder
     from statewright.records.dashboards import Dashboards
 
@@ -19,6 +21,8 @@ SERVICE: Final = Service(
     operations=(
         "metrics",
         "statistics",
+        "alarms",
+        "alarm_history",
         "dashboards",
     ),
     protocols=(JSON, CBOR, QUERY),
@@ -40,3 +44,18 @@ def build_dashboards(make: Building) -> Dashboards:
     from statewright.records.dashboards import Dashboards
 
     return Dashboards(make.ground.store.catalogue, make.ground.clock)
+
+
+def build_alarms(make: Building) -> Alarms:
+    """Build the alarms, whose actions are deliveries."""
+    from statewright.alarms.alarms import Alarms
+
+    ground = make.ground
+    return Alarms(
+        ground.store.catalogue,
+        ground.clock,
+        ground.config,
+        ground.deliveries,
+        ground.metrics,
+        make(build_buses).of_service,
+    )
