@@ -86,7 +86,7 @@ def test_whether_a_policy_is_public(s3: Any, bucket: str, changed: dict[str, Any
 
 
 def encryption(**default: str) -> dict[str, Any]:
-    return {"Rules": [{"ApplyServerSideEncryptionByDefault": default}]}
+    return {"Rules": [{"ApplyServerSideEncryptionByDefault": default, "BucketKeyEnabled": False}]}
 
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [

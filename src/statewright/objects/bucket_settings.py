@@ -16,9 +16,8 @@ import orjson
 
 from statewright.errors import ApiError
 from statewright.objects import faults
-from statewright.payload import Json, JsonMapping, JsonTextError, parse_json
+from statewright.payload import Json, JsonMapping, JsonObject, JsonTextError, parse_json
 
-ENCRYPTION: Final = "encryption"
 PUBLIC_ACCESS: Final = "publicAccess"
 POLICY: Final = "policy"
 OWNERSHIP: Final = "ownership"
@@ -28,10 +27,19 @@ VERSIONING: Final = "versioning"
 
 POLICY_BYTES: Final = 20_480
 CORS_RULES: Final = 100
+BLOCKS: Final = ("BlockPublicAcls", "IgnorePublicAcls", "BlockPublicPolicy", "RestrictPublicBuckets")
 _METHODS: Final = ("GET", "PUT", "HEAD", "POST", "DELETE")
 _VERSIONS: Final = ("2012-10-17", "2008-10-17")
 _RESOURCE: Final = re.compile(r"arn:aws[a-z-]*:s3:::([^/]*)(/.*)?", re.ASCII | re.DOTALL)
 _PRINCIPALS: Final = frozenset({"AWS", "Service", "Federated", "CanonicalUser"})
+
+
+def of_new_bucket(ownership: str | None) -> JsonObject:
+    """The settings of a new bucket, by subject; `ownership` is the rule that its creator names."""
+    return {
+        OWNERSHIP: {"Rules": [{"ObjectOwnership": ownership or "BucketOwnerEnforced"}]},
+        PUBLIC_ACCESS: dict.fromkeys(BLOCKS, True),
+    }
 
 
 def check_encryption(given: JsonMapping) -> None:

@@ -33,6 +33,18 @@ def no_such_upload(upload: str) -> ApiError:
     return _fault(404, "NoSuchUpload", f"The specified upload does not exist. {said}", UploadId=upload)
 
 
+def invalid_location(given: str) -> ApiError:
+    """No bucket can be there: the word is no region, or it is the first one, which is not to be named."""
+    said = "The specified location-constraint is not valid"
+    return _fault(400, "InvalidLocationConstraint", said, LocationConstraint=given)
+
+
+def illegal_location(given: str) -> ApiError:
+    """A bucket of another region is asked for at a region's own endpoint."""
+    said = "location constraint is incompatible for the region specific endpoint this request was sent to."
+    return _fault(400, "IllegalLocationConstraintException", f"The {given} {said}")
+
+
 def bucket_exists(bucket: str) -> ApiError:
     """The caller already owns this bucket."""
     said = "Your previous request to create the named bucket succeeded and you already own it."

@@ -210,7 +210,7 @@ def _record(bucket: Bucket, change: Change, owner: str, account: str, sequencer:
     return {
         "eventVersion": "2.3" if change.event.startswith(("Lifecycle", "ObjectTagging")) else "2.1",
         "eventSource": "aws:s3",
-        "awsRegion": bucket.region,
+        "awsRegion": bucket.place,
         "eventTime": iso_ms(change.at_ms),
         "eventName": change.event,
         "userIdentity": {"principalId": f"AWS:{account}"},

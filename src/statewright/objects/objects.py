@@ -198,7 +198,8 @@ class Objects:
             # Checked before the bytes arrive, and again when the row is written.
             await self.check_demand(home, name, demand)
         received = await receive(self.state.vault, body, promise)
-        return await self.write_row(home, name, received, settings, demand, completion=completion)
+        kept = self.state.encrypted(home, settings)
+        return await self.write_row(home, name, received, kept, demand, completion=completion)
 
     async def write_row(
         self,
@@ -428,6 +429,7 @@ class Objects:
                 storage_class=storage_class,
                 encryption=dict(encryption or {}),
             )
+            kept = self.state.encrypted(home, kept)
             check_metadata(kept.metadata)
             wanted = algorithm or (view.checksum.algorithm if view.checksum is not None else None)
             received = await self._shared(view, body, wanted)

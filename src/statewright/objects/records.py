@@ -20,6 +20,7 @@ FORMAT: Final = 1
 STANDARD: Final = "STANDARD"
 FULL_OBJECT: Final = "FULL_OBJECT"
 COMPOSITE: Final = "COMPOSITE"
+EUROPE: Final = "eu-west-1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,11 @@ class Bucket:
     settings: JsonMapping = field(default_factory=dict)
     """Its settings by subject (`bucket_settings`), with the members of the service's requests."""
 
+    @property
+    def place(self) -> str:
+        """The name of its region, which may have been asked for by its old name, `EU`."""
+        return EUROPE if self.region == "EU" else self.region
+
 
 @dataclass(frozen=True, slots=True)
 class ObjectView:
@@ -86,6 +92,8 @@ class Part:
     modified_ms: int
     checksums: Mapping[str, str]
     row: SegmentRow
+    encryption: Mapping[str, str] = field(default_factory=dict)
+    """That of its upload, in the answer to the call that stored it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,9 @@ from statewright.clock import Clock
 from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.objects import faults
+from statewright.objects.encryption import applied
 from statewright.objects.notifications import NOTIFICATION, Change, Outbox
-from statewright.objects.records import Bucket, bucket_of
+from statewright.objects.records import Bucket, Settings, bucket_of
 from statewright.objects.vault import Vault
 from statewright.stores.object_rows import Demand, Missing, ObjectRow, Refused
 from statewright.stores.protocol import EntryRow
@@ -59,6 +60,11 @@ class ObjectState:
         if found is None:
             raise faults.no_such_bucket(name)
         return found
+
+    def encrypted(self, bucket: Bucket, settings: Settings) -> Settings:
+        """The settings of a new object of a bucket, with the encryption that it shows."""
+        found = applied(settings.encryption, bucket.settings, self.config)
+        return settings if found is settings.encryption else replace(settings, encryption=found)
 
     def notes(self, bucket: str, row: ObjectRow, event: str) -> list[EntryRow]:
         """The outbox's entries for a change of an object, to be written with it."""

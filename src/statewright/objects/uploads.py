@@ -119,6 +119,7 @@ class Uploads:
             )
         number = await self._state.vault.next_id()
         there = await self._state.store.objects.find(home.id, name)
+        settings = self._state.encrypted(home, settings)
         head = upload_head(settings, algorithm, kind or kinds[0], there[0].id if there is not None else NO_OBJECT)
         row = UploadRow(number, home.id, name, self._state.clock.now_ms(), head)
         upload = upload_of(bucket, row)
@@ -167,7 +168,7 @@ class Uploads:
             await discard(self._state.vault, received)
             raise faults.no_such_upload(upload_text(upload.id))
         self._state.vault.free(outcome.freed)
-        return part_of(row)
+        return replace(part_of(row), encryption=upload.settings.encryption)
 
     async def parts(self, upload: Upload, *, after: int = 0, limit: int = LISTED_AT_ONCE) -> list[Part]:
         """The stored parts by number, beginning behind `after`."""

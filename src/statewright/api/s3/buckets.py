@@ -6,16 +6,19 @@ is refused. Features that can be set are in `settings`.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
 
+from statewright.api.models import load_model
 from statewright.api.operations import App, Call, operation
+from statewright.api.routing import signing_region
 from statewright.api.s3 import errors as _errors  # noqa: F401
 from statewright.api.s3.members import check_owner, owner, tag_set, tags_in
 from statewright.errors import ApiError
 from statewright.objects import faults
-from statewright.objects.bucket_settings import OWNERSHIP
+from statewright.objects.bucket_settings import of_new_bucket
 from statewright.objects.names import checked_tags
-from statewright.objects.records import Bucket
+from statewright.objects.records import EUROPE, Bucket
 from statewright.payload import JsonObject
 
 Request = JsonObject
@@ -23,36 +26,58 @@ FIRST_REGION: Final = "us-east-1"
 
 
 @operation("s3", "CreateBucket")
-async def create_bucket(app: App, _call: Call, request: Request) -> Request:
+async def create_bucket(app: App, call: Call, request: Request) -> Request:
     """Create a bucket. Creating one's own again is no error in the first region, as with the service."""
     check_owner(app, request)
     name = request["Bucket"]
     settings = request.get("CreateBucketConfiguration") or {}
     if settings.get("Location") or settings.get("Bucket"):
         raise faults.not_here("This version of Statewright does not have directory buckets.")
-    region = {"EU": "eu-west-1", None: FIRST_REGION}.get(settings.get("LocationConstraint")) or settings.get(
-        "LocationConstraint", FIRST_REGION
-    )
+    region = _region_of(settings.get("LocationConstraint"), signing_region(call.query, call.headers))
     tags = checked_tags([(tag["Key"], tag["Value"]) for tag in settings.get("Tags") or ()], of_bucket=True)
     try:
-        await app.services.objects.create_bucket(name, region=region, tags=tags, settings=_settings_of(request))
+        await app.services.objects.create_bucket(
+            name, region=region, tags=tags, settings=of_new_bucket(request.get("ObjectOwnership"))
+        )
     except ApiError as problem:
         if problem.code != "BucketAlreadyOwnedByYou" or region != FIRST_REGION:
             raise
         if (await app.services.objects.bucket(name)).region != FIRST_REGION:
             raise
-    return {"Location": f"/{name}"}
+    host = call.headers.get("host", "s3.amazonaws.com").removeprefix(f"{name}.")
+    return {"Location": f"/{name}" if region == FIRST_REGION else f"http://{name}.{host}/", "BucketArn": _arn(name)}
 
 
-def _settings_of(request: Request) -> Request:
-    ownership = request.get("ObjectOwnership")
-    return {OWNERSHIP: {"Rules": [{"ObjectOwnership": ownership}]}} if ownership else {}
+def _region_of(given: str | None, endpoint: str | None) -> str:
+    """The region of a new bucket, from its location constraint and the region that the request was signed for.
+
+    Raises: ApiError (`InvalidLocationConstraint`, `IllegalLocationConstraintException`).
+    """
+    if endpoint is None or endpoint == FIRST_REGION:
+        if given is not None and (given == FIRST_REGION or given not in _locations()):
+            raise faults.invalid_location(given)
+        return given or FIRST_REGION
+    if given is None or (given != endpoint and (given, endpoint) != ("EU", EUROPE)):
+        raise faults.illegal_location(given or "unspecified")
+    return given
+
+
+@cache
+def _locations() -> frozenset[str]:
+    model = load_model("s3")
+    assert model is not None
+    return frozenset(model["shapes"]["BucketLocationConstraint"]["enum"])
+
+
+def _arn(name: str) -> str:
+    return f"arn:aws:s3:::{name}"
 
 
 @operation("s3", "HeadBucket")
 async def head_bucket(app: App, _call: Call, request: Request) -> Request:
     """Confirm that a bucket exists, and return its region."""
-    return {"BucketRegion": (await bucket_of(app, request)).region, "AccessPointAlias": False}
+    bucket = await bucket_of(app, request)
+    return {"BucketArn": _arn(bucket.name), "BucketRegion": bucket.place, "AccessPointAlias": False}
 
 
 @operation("s3", "ListBuckets")
@@ -64,11 +89,16 @@ async def list_buckets(app: App, _call: Call, request: Request) -> Request:
     found = [
         bucket
         for bucket in await app.services.objects.list_buckets()
-        if bucket.name.startswith(prefix) and bucket.name > after and region in (None, bucket.region)
+        if bucket.name.startswith(prefix) and bucket.name > after and region in (None, bucket.place)
     ]
     answer: Request = {
         "Buckets": [
-            {"Name": bucket.name, "CreationDate": bucket.created_ms, "BucketRegion": bucket.region}
+            {
+                "Name": bucket.name,
+                "CreationDate": bucket.created_ms,
+                "BucketRegion": bucket.place,
+                "BucketArn": _arn(bucket.name),
+            }
             for bucket in found[:limit]
         ],
         "Owner": owner(app),

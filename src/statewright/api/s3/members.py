@@ -13,6 +13,7 @@ from statewright.errors import ApiError
 from statewright.objects import faults
 from statewright.objects.checksums import ALGORITHMS
 from statewright.objects.conditions import ReadConditions
+from statewright.objects.encryption import OWN
 from statewright.objects.names import checked_tags
 from statewright.objects.records import STANDARD, Checksum, ObjectView, Settings
 from statewright.pages import PageTokens
@@ -106,7 +107,7 @@ def settings_out(view: ObjectView) -> JsonObject:
         "ContentLength": view.size,
         "ContentType": DEFAULT_TYPE,
         **settings.headers,
-        **encryption_out(settings),
+        **encryption_out(settings.encryption),
     }
     found["Metadata"] = dict(settings.metadata)
     if settings.storage_class != STANDARD:
@@ -116,15 +117,17 @@ def settings_out(view: ObjectView) -> JsonObject:
     return found
 
 
-def encryption_out(settings: Settings) -> JsonObject:
-    """The members of encryption, returned as they were given, or the service's defaults.
+def encryption_out(encryption: Mapping[str, str]) -> JsonObject:
+    """The members of encryption, from those that an object or upload has; without any it is the service's own.
 
     Nothing is encrypted here: the operator of the server may encrypt its disks.
     """
-    found: JsonObject = {"ServerSideEncryption": "AES256"}
-    found |= {name: settings.encryption[name] for name in _ECHOED if name in settings.encryption}
-    if "BucketKeyEnabled" in found:
-        found["BucketKeyEnabled"] = found["BucketKeyEnabled"] == "True"
+    if not encryption:
+        return {"ServerSideEncryption": OWN}
+    found: JsonObject = {"ServerSideEncryption": OWN}
+    found |= {name: encryption[name] for name in _ECHOED if name in encryption}
+    if found.get("BucketKeyEnabled") is not None:
+        found["BucketKeyEnabled"] = True if found["BucketKeyEnabled"] == "True" else None
     return found
 
 

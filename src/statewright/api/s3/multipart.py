@@ -49,7 +49,7 @@ def _begun(upload: Upload) -> Request:
     answer: Request = {"Bucket": upload.bucket, "Key": upload.key, "UploadId": upload_text(upload.id)}
     if upload.algorithm is not None:
         answer |= {"ChecksumAlgorithm": upload.algorithm, "ChecksumType": upload.kind}
-    return {**answer, **encryption_out(upload.settings)}
+    return {**answer, **encryption_out(upload.settings.encryption)}
 
 
 @operation("s3", "UploadPart")
@@ -61,7 +61,9 @@ async def upload_part(app: App, call: Call, request: Request) -> Request:
         request["Bucket"], request["Key"], request["UploadId"], request["PartNumber"], body, promise
     )
     only = promise.algorithm if promise.algorithm in part.checksums else None
-    return {"ETag": quoted(part.etag), **part_checksums_out(part.checksums, only)}
+    return {
+        "ETag": quoted(part.etag), **part_checksums_out(part.checksums, only), **encryption_out(part.encryption),
+    }  # fmt: skip
 
 
 @operation("s3", "UploadPartCopy")
@@ -78,7 +80,8 @@ async def upload_part_copy(app: App, _call: Call, request: Request) -> Request:
         conditions=read_conditions(request, of_copy=True),
     )
     checksums = part_checksums_out(part.checksums, None)
-    return {"CopyPartResult": {"LastModified": part.modified_ms, "ETag": quoted(part.etag), **checksums}}
+    copied = {"LastModified": part.modified_ms, "ETag": quoted(part.etag), **checksums}
+    return {"CopyPartResult": copied, **encryption_out(part.encryption)}
 
 
 @operation("s3", "CompleteMultipartUpload")
@@ -112,7 +115,7 @@ def _assembled(view: ObjectView) -> Request:
         "Key": view.key,
         "ETag": quoted(view.etag),
         **checksum_out(view.checksum),
-        **encryption_out(view.settings),
+        **encryption_out(view.settings.encryption),
     }
 
 

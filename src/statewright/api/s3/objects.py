@@ -64,7 +64,7 @@ async def put_object(app: App, call: Call, request: Request) -> Request:
 
 
 def _written(view: ObjectView) -> Request:
-    return {"ETag": quoted(view.etag), **checksum_out(view.checksum), **encryption_out(view.settings)}
+    return {"ETag": quoted(view.etag), **checksum_out(view.checksum), **encryption_out(view.settings.encryption)}
 
 
 @operation("s3", "GetObject")
@@ -195,7 +195,7 @@ async def copy_object(app: App, call: Call, request: Request) -> Request:
 
 def _copied(view: ObjectView) -> Request:
     result = {"LastModified": view.modified_ms, "ETag": quoted(view.etag), **checksum_out(view.checksum)}
-    return {"CopyObjectResult": result, **encryption_out(view.settings)}
+    return {"CopyObjectResult": result, **encryption_out(view.settings.encryption)}
 
 
 @operation("s3", "GetObjectTagging")

@@ -15,6 +15,7 @@ from statewright.api.s3.buckets import bucket_of, without
 from statewright.errors import ApiError
 from statewright.objects import bucket_settings as rules
 from statewright.objects import faults
+from statewright.objects.encryption import DEFAULT, ENCRYPTION
 from statewright.objects.lifecycle import LIFECYCLE, checked
 from statewright.payload import Json, JsonMapping, JsonObject
 
@@ -34,14 +35,16 @@ class _Subject:
     code: str
     absent: str
     is_payload: bool = True
+    default: Json = None
+    """The value of a bucket for which none was set."""
     check: Callable[[JsonMapping], None] = lambda _given: None
 
 
 _SUBJECTS: Final = (
     _Subject(
-        rules.ENCRYPTION, "ServerSideEncryptionConfiguration", "BucketEncryption",
+        ENCRYPTION, "ServerSideEncryptionConfiguration", "BucketEncryption",
         "ServerSideEncryptionConfigurationNotFoundError", "The server side encryption configuration was not found",
-        check=rules.check_encryption,
+        default=DEFAULT, check=rules.check_encryption,
     ),
     _Subject(
         rules.PUBLIC_ACCESS, "PublicAccessBlockConfiguration", "PublicAccessBlock",
@@ -59,7 +62,6 @@ _SUBJECTS: Final = (
     ),
 )  # fmt: skip
 _LEAST_TRANSITION: Final = "all_storage_classes_128K"
-_BLOCKS: Final = ("BlockPublicAcls", "IgnorePublicAcls", "BlockPublicPolicy", "RestrictPublicBuckets")
 
 
 def _register(subject: _Subject) -> None:
@@ -68,11 +70,14 @@ def _register(subject: _Subject) -> None:
         given = request[subject.member]
         subject.check(given)
         if subject.subject == rules.PUBLIC_ACCESS:
-            given = {name: bool(given.get(name)) for name in _BLOCKS}
+            given = {name: bool(given.get(name)) for name in rules.BLOCKS}
+        if subject.subject == ENCRYPTION:
+            given = {"Rules": [{"BucketKeyEnabled": False, **rule} for rule in given["Rules"]]}
         await app.services.objects.set_bucket_setting(request["Bucket"], subject.subject, given)
 
     async def get(app: App, _call: Call, request: Request) -> Request:
-        found: Request = await kept(app, request, subject.subject, without(request, subject.code, subject.absent))
+        absent = without(request, subject.code, subject.absent)
+        found: Request = await kept(app, request, subject.subject, absent, subject.default)
         return {subject.member: found} if subject.is_payload else found
 
     async def delete(app: App, _call: Call, request: Request) -> None:
@@ -83,9 +88,9 @@ def _register(subject: _Subject) -> None:
         operation("s3", f"{verb}{subject.name}")(function)
 
 
-async def kept(app: App, request: Request, subject: str, absent: ApiError) -> Json:
-    """The setting of a bucket under a subject. Raises: ApiError, `absent` if it is not set."""
-    found = (await bucket_of(app, request)).settings.get(subject)
+async def kept(app: App, request: Request, subject: str, absent: ApiError, default: Json = None) -> Json:
+    """The setting of a bucket under a subject, or `default`. Raises: ApiError, `absent` if there is neither."""
+    found = (await bucket_of(app, request)).settings.get(subject, default)
     if found is None:
         raise absent
     return found

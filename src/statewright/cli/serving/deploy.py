@@ -193,7 +193,7 @@ def _deployed(
             return deployment.run(project, prune=prune)
         finally:
             if not is_dry and record.text() != before:
-                write_record(calls, record)
+                write_record(calls, record, config.region)
     except CallRefused as refused:
         raise Stop(FAILED, str(refused), ApiProblem(refused.code, refused.message).hint) from None
 

@@ -55,8 +55,8 @@ def read_record(call: Call, project: str) -> Record:
     return Record(project, resources, is_stored=True)
 
 
-def write_record(call: Call, record: Record) -> None:
-    """Keep a record. Raises: CallRefused."""
+def write_record(call: Call, record: Record, region: str = "us-east-1") -> None:
+    """Keep a record; its bucket is made in `region` if there is none yet. Raises: CallRefused."""
     if not record.is_stored and not record.resources:
         return
     request = {"Bucket": BUCKET, "Key": _key(record.project), "Body": record.text().encode()}
@@ -65,7 +65,8 @@ def write_record(call: Call, record: Record) -> None:
     except CallRefused as refused:
         if not refused.is_missing:
             raise
-        call("s3", "CreateBucket", {"Bucket": BUCKET})
+        place = {} if region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": region}}
+        call("s3", "CreateBucket", {"Bucket": BUCKET, **place})
         call("s3", "PutObject", request)
 
 
