@@ -107,7 +107,9 @@ def test_buckets(with_objects):
 
 def test_settings_stay_with_an_object(with_objects):
     async def body(objects: Objects) -> None:
-        settings = Settings({"ContentType": "text/x"}, {"a": "b"}, {"t": "1"}, "STANDARD_IA", {"ServerSideEncryption": "AES256"})
+        settings = Settings(
+            {"ContentType": "text/x"}, {"a": "b"}, {"t": "1"}, "STANDARD_IA", {"ServerSideEncryption": "AES256"}
+        )
         await objects.put("bucket", "k", b"1", settings=settings)
         assert (await objects.head("bucket", "k")).settings == settings
         await objects.set_tags("bucket", "k", {"u": "2"})
