@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from typing import Final
-from uuid import UUID
 
 from statewright.config import Config
 from statewright.payload import JsonMapping, JsonObject
@@ -53,8 +52,8 @@ def applied(given: Mapping[str, str], settings: JsonMapping, config: Config) -> 
 def key_arn(named: str | None, config: Config) -> str:
     """The ARN of a key by its id, alias or ARN; without a name, of the account's own key for objects."""
     if named is None:
-        digest = hashlib.blake2b(f"{config.account} {config.region} aws/s3".encode(), digest_size=16).digest()
-        return config.arn("kms", f"key/{UUID(bytes=digest, version=4)}")
+        made = hashlib.blake2b(f"{config.account} {config.region} aws/s3".encode(), digest_size=16).hexdigest()
+        return config.arn("kms", f"key/{made[:8]}-{made[8:12]}-{made[12:16]}-{made[16:20]}-{made[20:]}")
     if named.startswith("arn:"):
         return named
     return config.arn("kms", named if named.startswith("alias/") else f"key/{named}")
