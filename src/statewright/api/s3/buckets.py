@@ -11,7 +11,7 @@ from typing import Final
 
 from statewright.api.models import load_model
 from statewright.api.operations import App, Call, operation
-from statewright.api.routing import signing_region
+from statewright.api.routing import signing_scope
 from statewright.api.s3 import errors as _errors  # noqa: F401
 from statewright.api.s3.members import check_owner, owner, tag_set, tags_in
 from statewright.errors import ApiError
@@ -33,7 +33,7 @@ async def create_bucket(app: App, call: Call, request: Request) -> Request:
     settings = request.get("CreateBucketConfiguration") or {}
     if settings.get("Location") or settings.get("Bucket"):
         raise faults.not_here("This version of Statewright does not have directory buckets.")
-    region = _region_of(settings.get("LocationConstraint"), signing_region(call.query, call.headers))
+    region = _region_of(settings.get("LocationConstraint"), signing_scope(call.query, call.headers)[0])
     tags = checked_tags([(tag["Key"], tag["Value"]) for tag in settings.get("Tags") or ()], of_bucket=True)
     try:
         await app.services.objects.create_bucket(
@@ -48,12 +48,12 @@ async def create_bucket(app: App, call: Call, request: Request) -> Request:
     return {"Location": f"/{name}" if region == FIRST_REGION else f"http://{name}.{host}/", "BucketArn": _arn(name)}
 
 
-def _region_of(given: str | None, endpoint: str | None) -> str:
-    """The region of a new bucket, from its location constraint and the region that the request was signed for.
+def _region_of(given: str | None, endpoint: str) -> str:
+    """The region of a new bucket, from its location constraint and the region that the request was signed for, if any.
 
     Raises: ApiError (`InvalidLocationConstraint`, `IllegalLocationConstraintException`).
     """
-    if endpoint is None or endpoint == FIRST_REGION:
+    if endpoint in ("", FIRST_REGION):
         if given is not None and (given == FIRST_REGION or given not in _locations()):
             raise faults.invalid_location(given)
         return given or FIRST_REGION

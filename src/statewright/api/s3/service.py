@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from statewright.api.building import Building
 from statewright.api.events.service import build_buses
-from statewright.api.service import REST, Service
+from statewright.api.service import GLOBAL, REST, Service
 
 if TYPE_CHECKING:
     from statewright.events.object_notices import ObjectNotices
@@ -31,6 +31,7 @@ SERVICE: Final = Service(
     wires=f"{__package__}.wires",
     body_bytes=16 << 20,
     streams=True,
+    regions=GLOBAL,
     id_headers=(b"x-amz-request-id", b"x-amz-id-2"),
     headers=((b"server", b"Statewright"),),
     sdk_names=("s3",),
