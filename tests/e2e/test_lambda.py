@@ -6,6 +6,7 @@ import base64
 import hashlib
 import io
 import json
+import re
 import sys
 import zipfile
 from typing import Any
@@ -79,24 +80,83 @@ def test_create_answers_with_the_whole_configuration(aws):
     )  # fmt: skip
     assert found["ResponseMetadata"]["HTTPStatusCode"] == 201
     shown = {key: found[key] for key in ("FunctionName", "FunctionArn", "Runtime", "Role", "Handler", "Description",
-             "Timeout", "MemorySize", "Version", "State", "LastUpdateStatus", "PackageType", "Architectures",
-             "Environment", "EphemeralStorage", "CodeSize", "CodeSha256")}  # fmt: skip
+             "Timeout", "MemorySize", "Version", "State", "StateReason", "StateReasonCode", "PackageType",
+             "Architectures", "Environment", "EphemeralStorage", "CodeSize", "CodeSha256")}  # fmt: skip
     assert shown == {
         "FunctionName": name, "FunctionArn": ARN + name, "Runtime": RUNTIME, "Role": ROLE, "Handler": "app.handler",
-        "Description": "echoes", "Timeout": 5, "MemorySize": 256, "Version": "$LATEST", "State": "Active",
-        "LastUpdateStatus": "Successful", "PackageType": "Zip", "Architectures": ["x86_64"],
-        "Environment": {"Variables": {"MODE": "test"}}, "EphemeralStorage": {"Size": 1024}, "CodeSize": len(code),
-        "CodeSha256": base64.b64encode(hashlib.sha256(code).digest()).decode(),
+        "Description": "echoes", "Timeout": 5, "MemorySize": 256, "Version": "$LATEST", "State": "Pending",
+        "StateReason": "The function is being created.", "StateReasonCode": "Creating", "PackageType": "Zip",
+        "Architectures": ["x86_64"], "Environment": {"Variables": {"MODE": "test"}}, "EphemeralStorage": {"Size": 1024},
+        "CodeSize": len(code), "CodeSha256": base64.b64encode(hashlib.sha256(code).digest()).decode(),
     }  # fmt: skip
     got = aws.get_function(FunctionName=name)
     assert got["Tags"] == {"team": "a"}
     assert got["Code"]["RepositoryType"] == "S3"
-    for key in ("ResponseMetadata",):
-        found.pop(key)
-    assert got["Configuration"] == found
+    assert "LastUpdateStatus" not in found
+    ready = got["Configuration"]
+    assert (ready["State"], ready["LastUpdateStatus"]) == ("Active", "Successful")
+    assert ready["RevisionId"] != found["RevisionId"]
+    assert "StateReason" not in ready
+    of_states = {"State", "StateReason", "StateReasonCode", "LastUpdateStatus", "RevisionId", "ResponseMetadata"}
+    assert {k: v for k, v in ready.items() if k not in of_states} == {
+        k: v for k, v in found.items() if k not in of_states
+    }
     aws.get_waiter("function_active_v2").wait(FunctionName=name)
     configuration = aws.get_function_configuration(FunctionName=ARN + name)
-    assert configuration["RevisionId"] == found["RevisionId"]
+    assert configuration["RevisionId"] == ready["RevisionId"]
+
+
+def test_answers_to_changes_say_that_they_are_in_progress_and_the_next_call_finds_them_made(aws, echo):
+    code = zipped("def handler(e, c):\n    return 'new'")
+    changes = [
+        aws.update_function_code(FunctionName=echo, ZipFile=code),
+        aws.update_function_configuration(FunctionName=echo, Timeout=7),
+    ]
+    for changed in changes:
+        said = [changed[key] for key in ("State", "LastUpdateStatus", "LastUpdateStatusReasonCode")]
+        assert said == ["Active", "InProgress", "Creating"]
+        assert changed["LastUpdateStatusReason"] == "The function is being created."
+    assert json.load(aws.invoke(FunctionName=echo)["Payload"]) == "new"
+    aws.get_waiter("function_updated_v2").wait(FunctionName=echo)
+    present = aws.get_function_configuration(FunctionName=echo)
+    assert present["LastUpdateStatus"] == "Successful"
+    assert present["RevisionId"] not in [one["RevisionId"] for one in changes]
+    published = aws.update_function_code(FunctionName=echo, ZipFile=zipped("x = 1"), Publish=True)
+    assert (published["FunctionArn"], published["State"]) == (f"{ARN}{echo}:1", "Pending")
+    again = [aws.publish_version(FunctionName=echo) for _ in range(2)]
+    assert [one["Version"] for one in again] == ["1", "1"]
+    assert again[0]["RevisionId"] == again[1]["RevisionId"]
+    dry = aws.update_function_code(FunctionName=echo, ZipFile=code, DryRun=True)
+    assert dry["LastUpdateStatus"] == "Successful"
+
+
+def test_runtimes_that_the_service_does_not_take(aws):
+    given = {"Role": ROLE, "Handler": "app.handler", "Code": {"ZipFile": zipped()}}
+    found = refused(aws.create_function, FunctionName="f", Runtime="cobol85", **given)
+    assert found["Code"] == "InvalidParameterValueException"
+    assert re.fullmatch(
+        r"Value cobol85 at 'runtime' failed to satisfy constraint: Member must satisfy enum value set: "
+        r"\[nodejs, .*\] or be a valid ARN", found["Message"],
+    )  # fmt: skip
+    found = refused(aws.create_function, FunctionName="f", Runtime="ruby2.7", **given)
+    assert (found["Code"], found["Message"]) == (
+        "InvalidParameterValueException",
+        "The runtime parameter of ruby2.7 is no longer supported for creating or updating AWS Lambda functions. We "
+        "recommend you use a supported runtime while creating or updating functions.",
+    )
+
+
+def test_a_mapping_that_is_created_disabled_says_so(server, aws, echo):
+    queue = f"q-{uuid4()}"
+    server.client("sqs").create_queue(QueueName=queue, Attributes={"VisibilityTimeout": "300"})
+    arn = f"arn:aws:sqs:us-east-1:000000000000:{queue}"
+    made = aws.create_event_source_mapping(EventSourceArn=arn, FunctionName=echo, Enabled=False)
+    assert (made["State"], made["StateTransitionReason"]) == ("Disabled", "USER_INITIATED")
+    assert "LastProcessingResult" not in made
+    found = refused(aws.create_event_source_mapping, EventSourceArn=arn, FunctionName="nobody")
+    assert (found["Code"], found["Message"]) == ("InvalidParameterValueException", "Function does not exist")
+    found = refused(aws.create_event_source_mapping, EventSourceArn=arn, FunctionName=f"{echo}:9")
+    assert (found["Code"], found["Message"]) == ("InvalidParameterValueException", "Function does not exist")
 
 
 def test_functions_are_listed_in_pages_and_deleted(aws):

@@ -33,6 +33,7 @@ _LISTED: Final[dict[str, tuple[str, ...]]] = {
     "ExecutionStatus": ("SUCCEEDED", "TIMED_OUT", "PENDING_REDRIVE", "ABORTED", "FAILED", "RUNNING"),
     "StateValue": ("INSUFFICIENT_DATA", "ALARM", "OK"),
     "FilterRuleName": ("prefix", "suffix", "Prefix", "Suffix"),
+    "EventSourcePosition": ("LATEST", "AT_TIMESTAMP", "TRIM_HORIZON"),
 }
 """The values of an enum as the service lists and accepts them, if they differ from the model's. Source: observed."""
 

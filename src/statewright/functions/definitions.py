@@ -326,7 +326,9 @@ class Definitions:
             data = decoded_zip(code.zip)
             if len(data) > ZIPPED_BYTES:
                 raise refusal(
-                    "RequestEntityTooLargeException", f"Zipped size must be smaller than {ZIPPED_BYTES} bytes"
+                    "RequestEntityTooLargeException",
+                    f"Zipped size must be smaller than {ZIPPED_BYTES} bytes",
+                    status=413,
                 )
             return data
         if code.bucket is None or code.key is None:

@@ -31,6 +31,10 @@ NOT_HERE: Final = {
     "AcceleratorConfig": "accelerators",
 }
 """Members that would change how a function runs and that this version does not support."""
+NO_LONGER: Final = frozenset({
+    "java8", "dotnetcore1.0", "dotnetcore2.0", "dotnetcore2.1", "dotnetcore3.1", "ruby2.5", "ruby2.7",
+})  # fmt: skip
+"""Runtimes that the service has ended, of those that cannot run here anyway."""
 ENVIRONMENT_BYTES: Final = 4_096
 """Source: Lambda quotas."""
 MOST_LAYERS: Final = 5
@@ -47,6 +51,11 @@ def merged(before: Configuration, given: JsonMapping) -> Configuration:
     for member, what in NOT_HERE.items():
         if given.get(member):
             raise invalid(f"This version of Statewright does not have {what} ({member}).")
+    if given.get("Runtime") in NO_LONGER:
+        raise invalid(
+            f"The runtime parameter of {given['Runtime']} is no longer supported for creating or updating AWS Lambda "
+            "functions. We recommend you use a supported runtime while creating or updating functions."
+        )
     changes: JsonObject = {}
     for member, field in (
         ("Runtime", "runtime"), ("Handler", "handler"), ("Description", "description"), ("Timeout", "timeout"),

@@ -53,7 +53,9 @@ def shown(app: App, mapping: MappingRecord, state: str | None = None) -> Json:
 @operation("lambda", "CreateEventSourceMapping")
 async def create_event_source_mapping(app: App, _call: Call, request: Json) -> Json:
     """Let a queue invoke a function."""
-    return shown(app, await _sources(app).create(request), "Creating")
+    mapping = await _sources(app).create(request)
+    # One that polls nothing has nothing to create (observed).
+    return shown(app, mapping, "Creating" if mapping.enabled else "Disabled")
 
 
 @operation("lambda", "GetEventSourceMapping")

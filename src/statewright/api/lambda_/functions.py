@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from statewright.api.lambda_ import views
 from statewright.api.operations import App, Call, operation
+from statewright.api.shapes import Problems, problem_text, refuse_with
+from statewright.errors import ApiError
 from statewright.functions.definitions import Code
 from statewright.functions.names import function_arn, invalid, refusal
 from statewright.functions.packages import UNZIPPED_BYTES, ZIPPED_BYTES
@@ -19,6 +21,18 @@ def _code(given: Json) -> Code:
     return Code(given.get("ZipFile"), given.get("S3Bucket"), given.get("S3Key"))
 
 
+def _refused(problems: Problems) -> ApiError:
+    [(_, path, what), *more] = problems
+    if path == "runtime" and not more:
+        # Unlike every other member's (observed).
+        value = problems[0][0].strip().strip("'")
+        return invalid(f"Value {value} at 'runtime' failed to satisfy constraint: {what} or be a valid ARN")
+    return ApiError("ValidationException", problem_text(problems))
+
+
+refuse_with("lambda", _refused)
+
+
 @operation("lambda", "CreateFunction")
 async def create_function(app: App, _call: Call, request: Json) -> Json:
     """Create a function, and publish its first version if requested."""
@@ -29,8 +43,9 @@ async def create_function(app: App, _call: Call, request: Json) -> Json:
     if request.get("Publish"):
         function, version = await functions.versions.publish(function.name)
         # The version, but the function's own ARN; an update answers the version's (observed).
-        return {**views.version(app, function, version), "FunctionArn": function_arn(app.config, function.name)}
-    return views.latest(app, function)
+        own = function_arn(app.config, function.name)
+        return views.being_created(app, {**views.version(app, function, version), "FunctionArn": own})
+    return views.being_created(app, views.latest(app, function))
 
 
 @operation("lambda", "UpdateFunctionCode")
@@ -43,8 +58,9 @@ async def update_function_code(app: App, _call: Call, request: Json) -> Json:
     )  # fmt: skip
     if request.get("Publish") and not request.get("DryRun"):
         function, version = await functions.versions.publish(function.name)
-        return views.version(app, function, version)
-    return views.latest(app, function)
+        return views.being_created(app, views.version(app, function, version))
+    shown = views.latest(app, function)
+    return shown if request.get("DryRun") else views.being_updated(app, shown)
 
 
 @operation("lambda", "UpdateFunctionConfiguration")
@@ -53,7 +69,7 @@ async def update_function_configuration(app: App, _call: Call, request: Json) ->
     function = await app.services.functions.definitions.update_configuration(
         request["FunctionName"], request, revision_id=request.get("RevisionId")
     )
-    return views.latest(app, function)
+    return views.being_updated(app, views.latest(app, function))
 
 
 @operation("lambda", "GetFunction")

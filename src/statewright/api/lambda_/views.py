@@ -48,6 +48,29 @@ def latest(app: App, function: Function) -> JsonObject:
     return configuration(app, View(function, LATEST, function.latest))
 
 
+def being_created(app: App, shown: JsonObject) -> JsonObject:
+    """The answer to a creation: the configuration as it is before the next call, which finds it active.
+
+    Its revision is not the one that the function has from then on, as in the service.
+    """
+    kept = {name: value for name, value in shown.items() if name != "LastUpdateStatus"}
+    return {**kept, "State": "Pending", **_reasons("State"), "RevisionId": _revision(app)}
+
+
+def being_updated(app: App, shown: JsonObject) -> JsonObject:
+    """The answer to a change: the configuration as it is before the next call, which finds the change made."""
+    return {**shown, "LastUpdateStatus": "InProgress", **_reasons("LastUpdateStatus"), "RevisionId": _revision(app)}
+
+
+def _reasons(status: str) -> JsonObject:
+    # The service gives changes the same reason (observed).
+    return {f"{status}Reason": "The function is being created.", f"{status}ReasonCode": "Creating"}
+
+
+def _revision(app: App) -> str:
+    return app.services.functions.definitions.entropy.uuid4()
+
+
 def version(app: App, function: Function, one: Version) -> JsonObject:
     """`FunctionConfiguration` of a version."""
     number = str(one.number)

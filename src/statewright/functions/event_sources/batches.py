@@ -55,6 +55,7 @@ def record_of(message: Received, queue_arn: str, region: str) -> dict[str, Json]
         "attributes": attributes,
         "messageAttributes": {},
         "md5OfBody": body_md5(message.body.encode()),
+        "md5OfMessageAttributes": None,
         "eventSource": "aws:sqs",
         "eventSourceARN": queue_arn,
         "awsRegion": region,
@@ -140,7 +141,7 @@ def failed_items(answer: bytes, message_ids: Sequence[str], *, is_fifo: bool) ->
         report = parse_json(answer) if answer.strip() else None
     except JsonTextError:
         return everything
-    if report is None or report == {}:
+    if report is None or report in ({}, []):
         return set()
     failures = report.get("batchItemFailures") if isinstance(report, dict) else None
     if isinstance(report, dict) and "batchItemFailures" in report and failures is None:

@@ -170,9 +170,14 @@ class EventSources:
             ) from None
 
     async def _function(self, name: str) -> tuple[str, int]:
-        """The stored ARN of a mapping's function, and its timeout in seconds."""
+        """The stored ARN of a mapping's function, and its timeout in seconds. Raises: ApiError."""
         named = parse_name(name, None, self._config)
-        target = await self._functions.invoker.resolve(name, None)
+        try:
+            target = await self._functions.invoker.resolve(name, None)
+        except ApiError as problem:
+            if problem.code != "ResourceNotFoundException":
+                raise
+            raise invalid("Function does not exist") from None
         return function_arn(self._config, named.name, named.qualifier), target.settings.timeout
 
     async def _write(self, mapping: MappingRecord) -> MappingRecord:
