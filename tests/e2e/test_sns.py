@@ -17,7 +17,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.deadlines import PATIENCE_SECONDS, until
-from tests.e2e.conftest import ROLE, Server, ended, machine
+from tests.e2e.conftest import ROLE, Server, ended, machine, with_trace_header
 
 SOURCE = """
 import urllib.request
@@ -140,6 +140,28 @@ def test_a_fifo_topic_keeps_order_and_drops_duplicates(sns: Any, sqs: Any) -> No
     found = messages(sqs, url)
     assert [one["Body"] for one in found] == ["m0", "m1", "m2"]
     assert found[0]["Attributes"]["MessageGroupId"] == "g"
+
+
+def test_a_batch_with_a_refused_message_publishes_none(sns: Any, sqs: Any) -> None:
+    arn = topic(sns, FifoTopic="true")
+    url, queue_arn = queue(sqs, FifoQueue="true")
+    sns.subscribe(TopicArn=arn, Protocol="sqs", Endpoint=queue_arn, Attributes={"RawMessageDelivery": "true"})
+    sound = {"Id": "1", "Message": "sound", "MessageGroupId": "g", "MessageDeduplicationId": "d"}
+    for lacking in ("MessageGroupId", "MessageDeduplicationId"):
+        other = {name: value for name, value in {**sound, "Id": "2"}.items() if name != lacking}
+        with pytest.raises(ClientError, match="Invalid parameter: The "):
+            sns.publish_batch(TopicArn=arn, PublishBatchRequestEntries=[sound, other])
+    sns.publish(TopicArn=arn, Message="later", MessageGroupId="g", MessageDeduplicationId="e")
+    assert [one["Body"] for one in messages(sqs, url)] == ["later"]
+
+
+def test_the_trace_header_of_a_publication_reaches_queues(server: Server, sns: Any, sqs: Any) -> None:
+    arn = topic(sns)
+    url, queue_arn = queue(sqs)
+    sns.subscribe(TopicArn=arn, Protocol="sqs", Endpoint=queue_arn)
+    with with_trace_header(server, "sns", "Root=1-9;own=1") as client:
+        client.publish(TopicArn=arn, Message="m")
+    assert messages(sqs, url)[0]["Attributes"]["AWSTraceHeader"] == "Root=1-9;own=1"
 
 
 def test_an_endpoint_is_asked_posted_to_and_tried_again(sns: Any, endpoint: Endpoint) -> None:
@@ -297,7 +319,9 @@ BATCH = {"Id": "1", "Message": "m"}
         ("list_subscriptions", {"NextToken": "YWJj"}, "InvalidParameter", "NextToken"),
         ("publish", {"Message": "m"}, "InvalidParameter", "TopicArn or TargetArn Reason: no value for required"),
         ("publish", {"TopicArn": "<TOPIC>"}, "InvalidParameter", "Message Reason: no value for required parameter"),
-        ("publish", {"PhoneNumber": "+491", "Message": "m"}, "InvalidParameter", "sends no text messages"),
+        ("publish", {"PhoneNumber": "+15550100", "Message": "m"}, "InvalidParameter", "sends no text messages"),
+        ("publish", {"PhoneNumber": "+15x", "Message": "m"}, "InvalidParameter", "+15x is not valid to publish to"),
+        ("publish", {"TopicArn": "", "Message": "m"}, "InvalidParameter", "TopicArn Reason: An ARN must have"),
         ("publish", {"TargetArn": "arn:aws:sns:us-east-1:0:endpoint/GCM/a/b", "Message": "m"}, "InvalidParameter",
          "does not reach mobile devices"),
         ("publish", {"TopicArn": NOBODY, "Message": "m"}, "NotFound", "Topic does not exist"),
@@ -308,7 +332,15 @@ BATCH = {"Id": "1", "Message": "m"}
         ("publish_batch", {"TopicArn": "<TOPIC>", "PublishBatchRequestEntries": [BATCH, BATCH]},
          "BatchEntryIdsNotDistinct", "have the same Id"),
         ("publish_batch", {"TopicArn": "<TOPIC>", "PublishBatchRequestEntries": [{**BATCH, "Id": "a b"}]},
-         "InvalidBatchEntryId", "specification"),
+         "InvalidBatchEntryId", "contains an impermissible character: a b"),
+        ("publish_batch", {"TopicArn": "<TOPIC>", "PublishBatchRequestEntries": [{**BATCH, "Id": "a" * 81}]},
+         "InvalidBatchEntryId", f"is too long: {'a' * 81}"),
+        ("publish_batch", {"TopicArn": "<TOPIC>", "PublishBatchRequestEntries": [
+            BATCH, {"Id": "2", "Message": "{}", "MessageStructure": "json"}]},
+         "InvalidParameter", "Message Structure - No default entry in JSON message body"),
+        ("publish_batch", {"TopicArn": "<TOPIC>", "PublishBatchRequestEntries": [
+            BATCH, {**BATCH, "Id": "2", "MessageAttributes": {"a": {"DataType": "String.", "StringValue": "x"}}}]},
+         "ParameterValueInvalid", "invalid message attribute type"),
         ("publish_batch", {"TopicArn": "<TOPIC>", "PublishBatchRequestEntries": [BATCH] * 11},
          "TooManyEntriesInBatchRequest", "more entries than permissible"),
         ("publish_batch",

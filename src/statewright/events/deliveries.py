@@ -242,10 +242,8 @@ class Deliveries:
             dead["EXHAUSTED_RETRY_CONDITION"] = exhausted
         text = raw[:DEAD_BODY_BYTES].decode(errors="ignore") if truncated else body
         if of_subscription:
-            # The attributes of subscriptions' dead letters have other names (observed).
-            dead = {
-                "RequestID": delivery.call_id, "ErrorCode": dead["ERROR_CODE"], "ErrorMessage": dead["ERROR_MESSAGE"],
-            }  # fmt: skip
+            # Dead letters of subscriptions have no attributes (observed).
+            dead = {}
         # The failure is stored before the dead letter goes out, so that a crash in between repeats no call.
         given_up = replace(delivery, dead=dead, payload=text, dead_body=None, attempts=0, due_ms=self._clock.now_ms())
         if await self._catalogue.write([self._kind.row(given_up)]):

@@ -12,7 +12,7 @@ from typing import Final
 
 from statewright.asl.text.jackson import fault_at, first_fault
 from statewright.payload import JsonTextError, parse_json
-from statewright.query.event_pattern import Pattern, PatternError, compile_pattern
+from statewright.query.event_pattern import EVENTS, Dialect, Pattern, PatternError, compile_pattern
 
 _DECODER: Final = json.JSONDecoder()
 _BLANK: Final = re.compile(r"[ \t\r\n]*")
@@ -22,13 +22,13 @@ class BadPattern(ValueError):
     """A text is no pattern; the message is the service's reason."""
 
 
-def pattern_of(text: str, *, leaves: bool = True, objects_below_dots: bool = False) -> Pattern:
+def pattern_of(text: str, *, leaves: bool = True, dialect: Dialect = EVENTS) -> Pattern:
     """Compile the text of a pattern; the options are those of `compile_pattern`. Raises: BadPattern."""
     fault = first_fault(text)
     if fault is not None:
         raise BadPattern(fault.message)
     try:
-        return compile_pattern(parse_json(text), leaves=leaves, objects_below_dots=objects_below_dots)
+        return compile_pattern(parse_json(text), leaves=leaves, dialect=dialect)
     except JsonTextError as problem:
         raise BadPattern(str(problem)) from None
     except PatternError as problem:

@@ -12,9 +12,10 @@ from __future__ import annotations
 import ipaddress
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from statewright.payload import Json
+from statewright.payload import Json, dump_json
 from statewright.query.matching import Matching
 from statewright.query.pattern_leaves import Accepted, ArrayTest, Leaf, Span, Test, compile_leaf
 from statewright.query.wildcards import Wildcards
@@ -42,6 +43,23 @@ Accept = Callable[[Accepted, Json, Place], None]
 """Adds what an operator accepts, given its argument and its place. Raises: PatternError."""
 
 
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """Rules that differ between services.
+
+    `objects_below_dots`: the value of an event's name with dots may be an object. `digits` after the point count in
+    numeric comparisons, all if None.
+    """
+
+    objects_below_dots: bool = False
+    digits: int | None = None
+
+
+EVENTS: Final = Dialect()
+TOPICS: Final = Dialect(objects_below_dots=True, digits=5)
+"""Source: observed; SNS developer guide, "Filter policy constraints"."""
+
+
 class PatternError(ValueError):
     """Raised for an invalid pattern. `reason` says why, the text also where.
 
@@ -58,11 +76,11 @@ class PatternError(ValueError):
         self.is_located = is_located
 
 
-def compile_pattern(pattern: Json, *, leaves: bool = True, objects_below_dots: bool = False) -> Pattern:
+def compile_pattern(pattern: Json, *, leaves: bool = True, dialect: Dialect = EVENTS) -> Pattern:
     """A predicate for whole events.
 
     `leaves` is false if the top of the pattern must be an object, as in rules. A name with dots is a path, in patterns
-    and in events; in events its value may be an object if `objects_below_dots`, as in topics (observed).
+    and in events.
 
     Raises: PatternError.
     """
@@ -70,10 +88,10 @@ def compile_pattern(pattern: Json, *, leaves: bool = True, objects_below_dots: b
         raise PatternError("Filter is not an object")
     if not pattern and not leaves:
         raise PatternError("Empty objects are not allowed", closed=True)
-    return _object(pattern, (), objects_below_dots)
+    return _object(pattern, (), dialect)
 
 
-def _object(pattern: Mapping[str, Json], where: Place, objects_below_dots: bool) -> Test:
+def _object(pattern: Mapping[str, Json], where: Place, dialect: Dialect) -> Test:
     if len(where) > DEPTH:
         raise PatternError("The pattern is nested too deep")
     tests: list[_Part] = []
@@ -82,16 +100,16 @@ def _object(pattern: Mapping[str, Json], where: Place, objects_below_dots: bool)
         at = (*where, name)
         first, *path = name.split(".", DEPTH)
         if name == "$or":
-            alternatives = _alternatives(part, at, objects_below_dots)
+            alternatives = _alternatives(part, at, dialect)
         elif isinstance(part, dict):
             if not part:
                 raise PatternError("Empty objects are not allowed", at, closed=True)
-            tests.append(_below(first, path, _object(part, at, objects_below_dots), None, objects_below_dots))
+            tests.append(_below(first, path, _object(part, at, dialect), None, dialect.objects_below_dots))
         elif isinstance(part, list):
-            tests.append(_below(first, path, *_any_of(part, at), objects_below_dots))
+            tests.append(_below(first, path, *_any_of(part, at, dialect), dialect.objects_below_dots))
         else:
             raise PatternError(f'"{name}" must be an object or an array', at)
-    return _all_of(tests, alternatives, objects_below_dots)
+    return _all_of(tests, alternatives, dialect.objects_below_dots)
 
 
 _Part = tuple[str, Test, ArrayTest | None]
@@ -145,7 +163,7 @@ _NOTHING: Final[Sequence[Json]] = (MISSING,)
 """An array without leaves has none at its place, so that nothing exists there (observed)."""
 
 
-def _alternatives(part: Json, at: Place, objects_below_dots: bool) -> list[Test]:
+def _alternatives(part: Json, at: Place, dialect: Dialect) -> list[Test]:
     if not isinstance(part, list):
         raise PatternError("It must be an Array followed with $or.", at)
     found: list[Test] = []
@@ -154,13 +172,13 @@ def _alternatives(part: Json, at: Place, objects_below_dots: bool) -> list[Test]
             raise PatternError("Only JSON object is allowed in array of $or relationship.", (*at, number))
         if not one:
             raise PatternError("Empty objects are not allowed", (*at, number), closed=True)
-        found.append(_object(one, (*at, number), objects_below_dots))
+        found.append(_object(one, (*at, number), dialect))
     if len(found) < 2:
         raise PatternError("There must have at least 2 Objects in $or relationship.", at, closed=True)
     return found
 
 
-def _any_of(choices: list[Json], where: Place) -> tuple[Test, ArrayTest]:
+def _any_of(choices: list[Json], where: Place, dialect: Dialect) -> tuple[Test, ArrayTest]:
     if not choices:
         raise PatternError("Empty arrays are not allowed", where, closed=True)
     accepted = Accepted()
@@ -168,6 +186,8 @@ def _any_of(choices: list[Json], where: Place) -> tuple[Test, ArrayTest]:
         _accept(accepted, choice, (*where, number))
     if len(accepted.others) > MOST_OTHERS:
         raise PatternError("Rule is too complex. Try using fewer wildcard characters or fewer rules", where)
+    if dialect.digits is not None:
+        accepted.spans = [_rounded(span, dialect.digits) for span in accepted.spans]
     return compile_leaf(accepted)
 
 
@@ -257,7 +277,9 @@ def _comparison(argument: list[Json], at: int, where: Place) -> Span:
     """The numbers that satisfy the comparison at an index of a list."""
     operator = argument[at] if at < len(argument) else None
     if not isinstance(operator, str):
-        raise PatternError(f"Invalid member in numeric match: {operator}", where, closed=True)
+        # At the end of the list the service's parser is at its bracket.
+        member = dump_json(operator) if at < len(argument) else "]"
+        raise PatternError(f"Invalid member in numeric match: {member}", where, closed=True)
     bound = argument[at + 1] if at + 1 < len(argument) else None
     place, closed = ((*where, at + 1), False) if at + 1 < len(argument) else (where, True)
     if operator not in _SPANS:
@@ -270,6 +292,14 @@ def _comparison(argument: list[Json], at: int, where: Place) -> Span:
     return _SPANS[operator](bound)
 
 
+def _rounded(span: Span, digits: int) -> Span:
+    """The numbers that lie in a span once they and its ends are rounded to so many digits after the point."""
+    low, has_low, high, has_high = span
+    half = 0.5 * 10.0**-digits
+    low, high = round(low, digits) + (-half if has_low else half), round(high, digits) + (half if has_high else -half)
+    return low, has_low, high, has_high
+
+
 _TOO_MANY: Final = "Too many elements in numeric expression"
 _OUT_OF_BOUNDS: Final = "Value must be between -5.0E9 and 5.0E9, inclusive"
 
@@ -280,6 +310,8 @@ def _numeric(accepted: Accepted, argument: Json, where: Place) -> None:
     span = _comparison(argument, 0, where)
     used = 2
     if len(argument) > 2 and argument[0] in (">", ">="):
+        if not isinstance(argument[2], str):
+            raise PatternError(f"Bad value in numeric range: {dump_json(argument[2])}", (*where, 2))
         if argument[2] not in ("<", "<="):
             raise PatternError(f"Bad numeric range operator: {argument[2]}", (*where, 2))
         upper = _comparison(argument, 2, where)

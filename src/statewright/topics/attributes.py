@@ -33,13 +33,8 @@ Check = Callable[[str], None]
 
 def check_name(name: str, fifo: bool) -> None:
     """Check the name of a topic. Raises: ApiError (`InvalidParameter`)."""
-    if fifo and not name.endswith(FIFO_SUFFIX):
-        raise invalid(
-            "Fifo Topic names must end with .fifo and must be made up of only uppercase and lowercase ASCII letters, "
-            "numbers, underscores, and hyphens, and must be between 1 and 256 characters long."
-        )
     plain = name.removesuffix(FIFO_SUFFIX) if fifo else name
-    if len(name) > 256 or _NAME.fullmatch(plain) is None:
+    if len(name) > 256 or fifo != name.endswith(FIFO_SUFFIX) or _NAME.fullmatch(plain) is None:
         raise invalid("Topic Name")
 
 
@@ -91,7 +86,7 @@ def shown_topic(topic: Topic, arn: str, config: Config, confirmed: int, pending:
         "SubscriptionsDeleted": str(topic.deleted),
     }
     if topic.fifo:
-        shown |= {"FifoTopic": "true", "ContentBasedDeduplication": "false", "FifoThroughputScope": "Topic"}
+        shown |= {"FifoTopic": "true", "ContentBasedDeduplication": "false"}
     return shown | {name: value for name, value in topic.attributes.items() if value or name == "DisplayName"}
 
 
@@ -188,7 +183,8 @@ def check_subscription_attribute(name: str, value: str, protocol: str, scope: st
     Raises: ApiError (`InvalidParameter`).
     """
     if name == "RawMessageDelivery":
-        _truth(name)(value)
+        if value.lower() not in ("true", "false"):
+            raise invalid(f"RawMessageDelivery: Invalid value [{value[:100]}]. Must be true or false.")
         if value.lower() == "true" and protocol not in ("sqs", "http", "https", "firehose"):
             raise invalid(
                 f"RawMessageDelivery Reason: Delivery protocol [{protocol}] does not support raw message delivery."
@@ -247,6 +243,8 @@ def _check_redrive(value: str, fifo: bool) -> None:
         raise invalid("RedrivePolicy: deadLetterTargetArn is not a valid ARN.")
     if target.endswith(FIFO_SUFFIX) and not fifo:
         raise invalid("RedrivePolicy: FIFO queues can not be dead-letter queues of subscriptions to standard topics")
+    if fifo and not target.endswith(FIFO_SUFFIX):
+        raise invalid("RedrivePolicy: must use a FIFO queue as DLQ for a FIFO Subscription to a FIFO Topic.")
 
 
 def dead_letter_queue(subscription: Subscription) -> str | None:

@@ -13,13 +13,18 @@ from statewright.topics.entries import FIFO_SUFFIX
 from statewright.topics.refusals import invalid
 
 PROTOCOLS: Final = ("http", "https", "email", "email-json", "sms", "sqs", "application", "lambda", "firehose")
-WITHOUT_CONFIRMATION: Final = frozenset({"sqs", "lambda"})
+WITHOUT_CONFIRMATION: Final = frozenset({"sqs", "lambda", "sms"})
 NOT_HERE: Final = frozenset({"application", "firehose"})
 _QUEUE: Final = re.compile(r"arn:aws[a-z-]*:sqs:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,80}(?:\.fifo)?", re.ASCII)
 _FUNCTION: Final = re.compile(
     r"arn:aws[a-z-]*:lambda:[a-z0-9-]+:[0-9]{12}:function:[A-Za-z0-9_-]+(?::[A-Za-z0-9$_-]+)?", re.ASCII
 )
 _PHONE: Final = re.compile(r"\+?[0-9][0-9 ().-]{3,24}", re.ASCII)
+
+
+def is_phone(number: str) -> bool:
+    """True if a number has the form of one that text messages are sent to."""
+    return _PHONE.fullmatch(number) is not None
 
 
 def check_endpoint(protocol: str, endpoint: str, fifo: bool) -> None:
@@ -48,7 +53,7 @@ def check_endpoint(protocol: str, endpoint: str, fifo: bool) -> None:
         if _FUNCTION.fullmatch(endpoint) is None:
             raise invalid("Lambda endpoint ARN")
     elif protocol == "sms":
-        if _PHONE.fullmatch(endpoint) is None:
+        if not is_phone(endpoint):
             raise invalid(f"Invalid SMS endpoint: {endpoint[:100]}")
     elif "@" not in endpoint:
         raise invalid("Email address")

@@ -42,6 +42,8 @@ class Message:
     group: str | None = None
     dedup: str | None = None
     size_bytes: int = 0
+    trace: str | None = None
+    """The publisher's trace header, for queues."""
 
     @property
     def default(self) -> str:
@@ -77,8 +79,8 @@ class Published:
 # ------------------------------------------------------------------ reading
 
 
-def read_message(given: JsonMapping) -> Message:
-    """A message from the members of Publish, or of an entry of PublishBatch.
+def read_message(given: JsonMapping, trace: str | None = None) -> Message:
+    """A message from the members of Publish, or of an entry of PublishBatch, with the trace header of the request.
 
     Raises: ApiError (`InvalidParameter`, `ParameterValueInvalid`).
     """
@@ -101,7 +103,7 @@ def read_message(given: JsonMapping) -> Message:
                 "characters. 1 to 128 in length"
             )
     texts = structured(text) if structure == "json" else {"": text}
-    return Message(texts, subject, attributes, group, dedup, size)
+    return Message(texts, subject, attributes, group, dedup, size, trace)
 
 
 def structured(text: str) -> dict[str, str]:
@@ -135,7 +137,8 @@ def read_attributes(given: Mapping[str, JsonMapping]) -> tuple[dict[str, dict[st
         if _name_matches(name) is None or name[0] == "." or name[-1] == "." or ".." in name:
             raise bad_value(f"The message attribute name '{name[:300]}' is invalid.")
         kind: str = one.get("DataType") or ""
-        if kind.partition(".")[0] not in ("String", "Number", "Binary") or kind.endswith("."):
+        base, dot, label = kind.partition(".")
+        if base not in ("String", "Number", "Binary") or (dot and not label):
             raise bad_value(
                 f"The message attribute '{name}' has an invalid message attribute type, the set of supported type "
                 "prefixes is Binary, Number, and String."
@@ -194,13 +197,14 @@ class Envelope:
         head["TopicArn"] = published.topic_arn
         if message.subject is not None:
             head["Subject"] = message.subject
-        head |= {
-            "Message": message.text(protocol),
-            "Timestamp": published.timestamp,
-            "SignatureVersion": published.signature_version,
-            "Signature": SIGNATURE,
-            "SigningCertURL": f"{published.address}/{CERTIFICATE}",
-        }
+        head |= {"Message": message.text(protocol), "Timestamp": published.timestamp}
+        if published.sequence is None:
+            # FIFO topics sign no messages (observed).
+            head |= {
+                "SignatureVersion": published.signature_version,
+                "Signature": SIGNATURE,
+                "SigningCertURL": f"{published.address}/{CERTIFICATE}",
+            }
         self._published = published
         self._head = _dumped(head)[:-1]
         shown = shown_attributes(message.attributes)

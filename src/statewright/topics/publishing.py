@@ -214,10 +214,17 @@ class Publisher:
         return int(hub.topic.attributes.get("MaximumMessageSize") or MESSAGE_BYTES)
 
     def check_batch(self, hub: Hub, messages: Sequence[Message]) -> None:
-        """Check the total size of messages. Raises: ApiError (`BatchRequestTooLong`)."""
+        """Check messages that are published together: one that is refused refuses all (observed).
+
+        Raises: ApiError (`BatchRequestTooLong`, `InvalidParameter`).
+        """
         most = self._most_bytes(hub)
         if most is not None and sum(one.size_bytes for one in messages) > most:
             raise ApiError("BatchRequestTooLong", "The length of all the messages put together is more than the limit.")
+        for message in messages:
+            checked = self._checked(hub, message)
+            if isinstance(checked, ApiError):
+                raise checked
 
     # ------------------------------------------------------------------ the fan-out
 
@@ -277,6 +284,12 @@ class Publisher:
             if subscriber.filter is not None and not sound.verdicts.get(entry.number, False):
                 self.meters.filtered(hub.topic.name, subscriber.scope)
                 continue
+            if protocol == "sms":
+                self.meters.add(hub.topic.name, FAILED)
+                log.warning(
+                    "a message of %s for %s is dropped: this server sends no text messages", hub.arn, entry.endpoint
+                )
+                continue
             if protocol == "lambda":
                 body = function_event(message, published, subscriber.arn)
                 made.invocations.append(self._delivery(subscriber.target(), body))
@@ -306,14 +319,13 @@ class Publisher:
             attributes = dict(message.attributes)
         problem = None
         if queue is None:
-            problem = "InvalidAddress", "The specified queue does not exist."
+            problem = "the queue does not exist"
         elif attributes is not None and len(attributes) > MOST_RAW_ATTRIBUTES:
-            problem = "InvalidParameterValue", f"A message of a queue has {MOST_RAW_ATTRIBUTES} attributes at most."
+            problem = f"a message of a queue has {MOST_RAW_ATTRIBUTES} attributes at most"
         if problem is not None:
+            # A dead letter is exactly what the endpoint would have got (observed).
             dead = subscriber.dead_letters
             queue = self._queues.find_arn(dead) if dead is not None else None
-            reason = {"RequestID": published.message_id, "ErrorCode": problem[0], "ErrorMessage": problem[1]}
-            attributes = {name: {"DataType": "String", "StringValue": text} for name, text in reason.items()}
         topic = subscriber.hub.topic.name
         self.meters.add(topic, DELIVERED if problem is None else FAILED)
         if queue is None:
@@ -328,8 +340,9 @@ class Publisher:
         fifo = queue.settings.fifo
         # Fair queues identify tenants by the group that a standard topic passes on.
         group = message.group if fifo or once == 0 else None
+        dedup = message.dedup if fifo else None
         return QueuedDelivery(
-            queue, Outgoing(body, attributes, group=group, dedup=message.dedup if fifo else None), once
+            queue, Outgoing(body, attributes, group=group, dedup=dedup, trace_header=message.trace), once
         )
 
     def _delivery(self, target: JsonObject, payload: str) -> Delivery:

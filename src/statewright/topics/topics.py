@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -35,7 +36,7 @@ from statewright.topics.attributes import (
 )
 from statewright.topics.endpoints import WITHOUT_CONFIRMATION, check_endpoint
 from statewright.topics.entries import SUBSCRIPTION, TOPIC, Subscription, Topic
-from statewright.topics.filters import ATTRIBUTES
+from statewright.topics.filters import ATTRIBUTES, NESTED
 from statewright.topics.messages import Message
 from statewright.topics.publishing import Publisher, Receipt
 from statewright.topics.refusals import invalid, no_subscription, no_topic
@@ -45,6 +46,8 @@ TOKEN_MS: Final = 2 * 86_400_000
 """How long a confirmation token is valid. Source: API reference, Subscribe."""
 MOST_POLICIES: Final = 200
 """Filter policies of one topic. Source: developer guide, "Filter policy constraints"."""
+
+_ID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 
 log = logging.getLogger("statewright.topics")
 
@@ -182,6 +185,9 @@ class Topics:
             for name in sorted(attributes, key=lambda one: one != "FilterPolicyScope"):
                 check_subscription_attribute(name, attributes[name], protocol, scope, hub.topic.fifo)
         except ApiError as problem:
+            if problem.message.endswith(NESTED):
+                # The one refusal that names no member (observed).
+                raise
             raise invalid(f"Attributes Reason: {problem.message.removeprefix('Invalid parameter: ')}") from None
         async with self._change:
             hub = self.find(arn)
@@ -214,11 +220,12 @@ class Topics:
         return self._join(await self._subscriptions.write(entry))
 
     async def confirm(self, arn: str, token: str, *, signed: bool, needs_signature: bool) -> Subscriber:
-        """Confirm a subscription; succeeds if it is confirmed. Raises: ApiError (`InvalidParameter`, `NotFound`)."""
+        """Confirm a subscription; succeeds if it is confirmed. Raises: ApiError (`InvalidParameter`)."""
         async with self._change:
-            hub = self.find(arn)
+            hub = self._hubs.get(self._name(arn))
             now_ms = self._clock.now_ms()
-            for subscriber in hub.subscribers.values():
+            # The service names the token even if there is no such topic (observed).
+            for subscriber in () if hub is None else hub.subscribers.values():
                 entry = subscriber.entry
                 if entry.token == token and not (entry.is_pending and now_ms - entry.created_ms > TOKEN_MS):
                     break
@@ -235,6 +242,9 @@ class Topics:
         Raises: ApiError (`InvalidParameter`, `AuthorizationError`).
         """
         async with self._change:
+            self._name(arn, "SubscriptionArn")
+            if not _is_subscription_id(arn.split(":", 6)[-1]):
+                raise invalid("SubscriptionId")
             subscriber = self._subscriber(arn)
             if subscriber is None:
                 return
@@ -315,6 +325,11 @@ class Topics:
 
     async def _replace(self, subscriber: Subscriber, entry: Subscription) -> None:
         subscriber.set_entry(await self._subscriptions.write(entry))
+
+
+def _is_subscription_id(text: str) -> bool:
+    """True for a UUID."""
+    return _ID.fullmatch(text) is not None
 
 
 def _check_filters(hub: Hub, attributes: Mapping[str, str]) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from statewright.query.event_pattern import PatternError, compile_pattern
+from statewright.query.event_pattern import TOPICS, PatternError, compile_pattern
 from statewright.query.matching import Matching
 
 EVENT: dict[str, Any] = {
@@ -185,7 +185,7 @@ def test_an_object_below_a_name_with_dots_is_only_found_if_asked_for():
     event = {"a.b": {"c": "x"}}
     for pattern in ({"a.b.c": ["x"]}, {"a": {"b": {"c": ["x"]}}}, {"a.b": {"c": ["x"]}}):
         assert not compile_pattern(pattern)(event, Matching())
-        assert compile_pattern(pattern, objects_below_dots=True)(event, Matching())
+        assert compile_pattern(pattern, dialect=TOPICS)(event, Matching())
 
 
 def test_a_pattern_without_end():

@@ -42,6 +42,12 @@ def attribute(kind: str, value: str) -> dict[str, str]:
         ({"a": [{"numeric": [">", 0, "<=", 150]}]}, {"a": attribute("Number", "151")}, False),
         # A text is no number.
         ({"a": [{"numeric": [">", 0]}]}, {"a": attribute("String", "5")}, False),
+        # Five digits after the point count.
+        ({"a": [{"numeric": ["=", 2.000001]}]}, {"a": attribute("Number", "2.000003")}, True),
+        ({"a": [{"numeric": ["=", 2.00001]}]}, {"a": attribute("Number", "2.00002")}, False),
+        ({"a": [{"numeric": [">", 2.00001]}]}, {"a": attribute("Number", "2.000013")}, False),
+        ({"a": [{"numeric": ["<=", 2.00001]}]}, {"a": attribute("Number", "2.000013")}, True),
+        ({"a": [{"numeric": [">", 2, "<", 2.00003]}]}, {"a": attribute("Number", "2.00002")}, True),
         ({"a": [100]}, {"a": attribute("Number", "100")}, True),
         ({"a": ["x"], "b": ["y"]}, {"a": attribute("String", "x")}, False),
         ({"$or": [{"a": ["x"]}, {"b": ["y"]}]}, {"b": attribute("String", "y")}, True),
@@ -77,7 +83,17 @@ def test_bodies_match(policy: Any, body: str, expected: bool) -> None:
 @pytest.mark.parametrize(
     ("policy", "scope", "reason"),
     [
-        ("{", "MessageBody", "failed to parse JSON."),
+        (
+            '{"a" 1}',
+            "MessageBody",
+            "failed to parse JSON. Unexpected character ('1' (code 49)): was expecting a colon to separate field name "
+            "and value\n at [Source: REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled); line: 1, "
+            "column: 7]",
+        ),
+        # A fault in the pattern comes first.
+        ({"a": {"suffix": "x"}}, "MessageAttributes", '"suffix" must be an object or an array'),
+        ({"a": [{"numeric": []}]}, "MessageBody", "Invalid member in numeric match: ]"),
+        ({"a": [{"numeric": [">", 1, 7]}]}, "MessageBody", "Bad value in numeric range: 7"),
         ("[]", "MessageBody", "Filter policy must be a JSON object"),
         ({"a": {"b": ["x"]}}, "MessageAttributes", "does not support nested filter policy"),
         ({name: ["x"] for name in "abcdef"}, "MessageAttributes", "Filter policy can not have more than 5 keys"),
@@ -91,7 +107,7 @@ def test_bodies_match(policy: Any, body: str, expected: bool) -> None:
     ],
 )
 def test_policies_are_refused(policy: Any, scope: str, reason: str) -> None:
-    with pytest.raises(ApiError, match="Invalid parameter: FilterPolicy: ") as refused:
+    with pytest.raises(ApiError, match="Invalid parameter: Filter") as refused:
         compile_filter(policy if isinstance(policy, str) else json.dumps(policy), scope)
     assert reason in refused.value.message
     assert refused.value.code == "InvalidParameter"

@@ -33,7 +33,7 @@ def test_creating_again_finds_the_topic_unless_it_differs() -> None:
         ("", {}, "Topic Name"),
         ("x" * 257, {}, "Topic Name"),
         ("t.fifo", {}, "Topic Name"),
-        ("t", {"FifoTopic": "true"}, "Fifo Topic names must end with .fifo"),
+        ("t", {"FifoTopic": "true"}, "Topic Name"),
         ("t", {"ContentBasedDeduplication": "true"}, "ContentBasedDeduplication Reason"),
         ("t.fifo", {"FifoTopic": "true", "FifoThroughputScope": "Queue"}, "FifoThroughputScope Reason"),
         ("t", {"Colour": "red"}, "AttributeName"),
@@ -70,9 +70,14 @@ def test_topics_are_refused(name: str, attributes: dict[str, str], reason: str) 
         ("sqs", "", {}, "Endpoint"),
         ("firehose", "arn:x", {}, "not to firehose"),
         ("sqs", QUEUE + "q", {"Colour": "red"}, "Attributes Reason: AttributeName"),
-        ("sqs", QUEUE + "q", {"RawMessageDelivery": "yes"}, "RawMessageDelivery must be true or false"),
+        (
+            "sqs",
+            QUEUE + "q",
+            {"RawMessageDelivery": "yes"},
+            "RawMessageDelivery: Invalid value [yes]. Must be true or false.",
+        ),
         ("lambda", FUNCTION, {"RawMessageDelivery": "true"}, "does not support raw message delivery"),
-        ("sqs", QUEUE + "q", {"FilterPolicy": '{"a":{"b":[1]}}'}, "does not support nested filter policy"),
+        ("sqs", QUEUE + "q", {"FilterPolicy": '{"a":{"b":[1]}}'}, "Invalid parameter: Filter policy scope Message"),
         ("sqs", QUEUE + "q", {"FilterPolicyScope": "Both"}, "FilterPolicyScope: Invalid value [Both]"),
         ("sqs", QUEUE + "q", {"RedrivePolicy": "{}"}, "deadLetterTargetArn is not a valid ARN"),
         ("sqs", QUEUE + "q", {"ReplayPolicy": "{}"}, "keeps no archive"),
@@ -94,6 +99,35 @@ def test_fifo_topics_are_for_queues() -> None:
         topic = await rig.topic("t.fifo")
         with pytest.raises(ApiError, match="only be subscribed to by SQS queues"):
             await rig.subscribe(topic, FUNCTION)
+        policy = {"deadLetterTargetArn": QUEUE + "dead"}
+        with pytest.raises(ApiError, match="must use a FIFO queue as DLQ for a FIFO Subscription to a FIFO Topic"):
+            await rig.subscribe(topic, QUEUE + "q", RedrivePolicy=policy)
+        assert "FifoThroughputScope" not in rig.topics.attributes(topic)
+
+    on_rig(test)
+
+
+@pytest.mark.parametrize("end", ["", ":", ":x", ":0a1b2c3d"])
+def test_what_is_no_subscription_cannot_be_ended(end: str) -> None:
+    async def test(rig: Rig) -> None:
+        topic = await rig.topic()
+        with pytest.raises(ApiError, match="Invalid parameter: SubscriptionId"):
+            await rig.topics.unsubscribe(topic + end, signed=True)
+        # One that is gone is no mistake.
+        await rig.topics.unsubscribe(topic + ":01234567-0123-4123-8123-0123456789ab", signed=True)
+
+    on_rig(test)
+
+
+def test_text_messages_need_no_confirmation_and_are_not_sent() -> None:
+    async def test(rig: Rig) -> None:
+        topic = await rig.topic()
+        subscribed = await rig.topics.subscribe(topic, "sms", "+15550100", {})
+        assert not subscribed.entry.is_pending
+        await rig.publish(topic, "m")
+        await rig.let(SECOND)
+        assert rig.calls.made == []
+        assert (await rig.counted())["NumberOfNotificationsFailed"] == 1
 
     on_rig(test)
 
@@ -120,8 +154,9 @@ def test_tokens_confirm_for_two_days() -> None:
         await rig.let(SECOND)
         token = json.loads(rig.calls.requests("http")[-1]["Body"])["Token"]
         assert rig.topics.subscription_attributes(arn)["PendingConfirmation"] == "true"
-        with pytest.raises(ApiError, match="Invalid parameter: Token"):
-            await rig.topics.confirm(topic, "x", signed=False, needs_signature=False)
+        for arn_of_topic in (topic, topic + "-not-there"):
+            with pytest.raises(ApiError, match="Invalid parameter: Token"):
+                await rig.topics.confirm(arn_of_topic, "x", signed=False, needs_signature=False)
         for _ in range(2):
             done = await rig.topics.confirm(topic, token, signed=False, needs_signature=True)
             assert done.arn == arn

@@ -13,23 +13,28 @@ from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject
 from statewright.stores.completion import adapted
-from statewright.topics.messages import Message, read_message
+from statewright.topics.endpoints import is_phone
+from statewright.topics.messages import read_message
 from statewright.topics.publishing import Receipt
 from statewright.topics.refusals import invalid
 
 MOST_ENTRIES: Final = 10
-_identifies: Final = re.compile(r"[A-Za-z0-9_-]{1,80}", re.ASCII).fullmatch
+MOST_ID: Final = 80
+_identifies: Final = re.compile(r"[A-Za-z0-9_-]+", re.ASCII).fullmatch
 
 
 @operation("sns", "Publish")
 async def publish(app: App, call: Call, request: Json) -> Json:
     """Publish one message to a topic."""
-    given = [name for name in ("TopicArn", "TargetArn", "PhoneNumber") if request.get(name)]
+    named = [name for name in ("TopicArn", "TargetArn", "PhoneNumber") if request.get(name) is not None]
+    given = [name for name in named if request[name]] or named[:1]
     if not given:
         raise invalid("TopicArn or TargetArn Reason: no value for required parameter")
     if len(given) > 1:
         raise invalid("TopicArn, TargetArn and PhoneNumber are mutually exclusive")  # The text is Statewright's own.
     if given == ["PhoneNumber"]:
+        if not is_phone(request["PhoneNumber"]):
+            raise invalid(f"PhoneNumber Reason: {request['PhoneNumber'][:100]} is not valid to publish to")
         raise invalid("PhoneNumber Reason: this version of Statewright sends no text messages")
     arn = request[given[0]]
     if ":endpoint/" in arn:
@@ -43,27 +48,22 @@ async def publish(app: App, call: Call, request: Json) -> Json:
             raise receipt
         return _shown(receipt)
 
-    return answer(await topics.publish(arn, [read_message(request)], adapted(call.completion, answer)))
+    return answer(await topics.publish(arn, [read_message(request, _trace(call))], adapted(call.completion, answer)))
 
 
 @operation("sns", "PublishBatch")
 async def publish_batch(app: App, call: Call, request: Json) -> Json:
-    """Publish up to ten messages; each of them succeeds or fails."""
+    """Publish up to ten messages. One that is refused refuses all; one that is dear to filter fails alone."""
     topics = app.services.topics
     hub = topics.find(request["TopicArn"])
     entries = request["PublishBatchRequestEntries"]
     _check_entries(entries)
-    answers: dict[str, Message | Receipt | ApiError] = {}
-    for entry in entries:
-        try:
-            answers[entry["Id"]] = read_message(entry)
-        except ApiError as problem:
-            answers[entry["Id"]] = problem
-    messages = {name: one for name, one in answers.items() if isinstance(one, Message)}
+    trace = _trace(call)
+    messages = {entry["Id"]: read_message(entry, trace) for entry in entries}
     topics.publisher.check_batch(hub, list(messages.values()))
 
     def answer(receipts: Sequence[Receipt | ApiError]) -> JsonObject:
-        every = {**answers, **dict(zip(messages, receipts, strict=True))}
+        every = dict(zip(messages, receipts, strict=True))
         return {
             "Successful": [{"Id": name, **_shown(one)} for name, one in every.items() if isinstance(one, Receipt)],
             "Failed": [
@@ -74,6 +74,11 @@ async def publish_batch(app: App, call: Call, request: Json) -> Json:
         }
 
     return answer(await topics.publish(hub.arn, list(messages.values()), adapted(call.completion, answer)))
+
+
+def _trace(call: Call) -> str | None:
+    """The trace header of a request, which queues show with its messages."""
+    return call.headers.get("x-amzn-trace-id") or None
 
 
 def _shown(receipt: Receipt) -> JsonObject:
@@ -87,9 +92,15 @@ def _check_entries(entries: Json) -> None:
     if len(entries) > MOST_ENTRIES:
         raise ApiError("TooManyEntriesInBatchRequest", "The batch request contains more entries than permissible.")
     names = [entry["Id"] for entry in entries]
-    if any(_identifies(name) is None for name in names):
-        raise ApiError(
-            "InvalidBatchEntryId", "The Id of a batch entry in a batch request doesn't abide by the specification."
-        )
+    for name in names:
+        if len(name) > MOST_ID:
+            raise ApiError(
+                "InvalidBatchEntryId", f"The Id of a batch entry in the batch request is too long: {name[:1000]}"
+            )
+        if _identifies(name) is None:
+            raise ApiError(
+                "InvalidBatchEntryId",
+                f"The Id of a batch entry in the batch request contains an impermissible character: {name}",
+            )
     if len(set(names)) < len(names):
         raise ApiError("BatchEntryIdsNotDistinct", "Two or more batch entries in the request have the same Id.")
