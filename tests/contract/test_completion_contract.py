@@ -15,6 +15,7 @@ from statewright.stores.object_rows import (
     IN_ROW,
     IN_SEGMENTS,
     BucketRow,
+    Deletion,
     Demand,
     ObjectRow,
     UploadRow,
@@ -77,7 +78,7 @@ WRITES: dict[str, tuple[Act, object]] = {
         "answer",
     ),
     "put": (lambda store, done: store.objects.put(thing(), b"abc", ANYHOW, (), done), Written()),
-    "delete": (lambda store, done: store.objects.delete(1, [(b"old", ANYHOW)], (), done), [Written()]),
+    "delete": (lambda store, done: store.objects.delete(1, [Deletion(b"old", ANYHOW)], (), done), [Written()]),
     "create upload": (lambda store, done: store.uploads.create(UploadRow(51, 1, b"u", 5, b""), done), True),
     "complete upload": (
         lambda store, done: store.uploads.complete(thing(b"up", 50, IN_SEGMENTS), [], ANYHOW, (), done),

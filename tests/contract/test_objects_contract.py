@@ -12,6 +12,7 @@ from statewright.stores.object_rows import (
     IN_SEGMENTS,
     NO_OBJECT,
     BucketRow,
+    Deletion,
     Demand,
     Missing,
     ObjectRow,
@@ -69,7 +70,10 @@ def test_an_object_is_found_until_it_is_deleted(with_store, place):
         assert await store.objects.find(1, b"a") is None
         assert await store.objects.find(2, one.key) is None
         freed = (10,) if place == IN_FILE else ()
-        assert await store.objects.delete(1, [(one.key, ANYHOW), (b"nobody", ANYHOW)]) == [Written(freed), Written()]
+        assert await store.objects.delete(1, [Deletion(one.key, ANYHOW), Deletion(b"nobody", ANYHOW)]) == [
+            Written(freed),
+            Written(),
+        ]
         assert await store.objects.find(1, one.key) is None
         assert await store.objects.bodies([10]) == {}
         assert await store.objects.doomed(9) == [10]
@@ -114,8 +118,13 @@ def test_writes_and_deletes_that_demand_something(with_store, demand, over_nothi
         assert first == (Written() if over_nothing else Refused(None))
         second = await store.objects.put(row(b"there", 12), b"abc", demand)
         assert second == (Written() if over_one else Refused(row(b"there", 10)))
+<<<<<<< HEAD
         if not demand.absent and demand.seen is None:
             (third,) = await store.objects.delete(1, [(b"there", demand)])
+=======
+        if not demand.absent:
+            (third,) = await store.objects.delete(1, [Deletion(b"there", demand)])
+>>>>>>> 53459ac (Stores keep versions of objects and delete markers)
             assert isinstance(third, Written if over_one else Refused)
 
     with_store(body)
@@ -126,7 +135,7 @@ def test_nothing_is_written_into_a_bucket_that_is_not_there(with_store):
         assert await store.objects.put(row(b"k", 10), b"abc", ANYHOW) == Missing()
         assert await store.objects.bodies([10]) == {}
         assert not await store.uploads.create(UploadRow(50, 1, b"k", 5, b"head"))
-        assert await store.objects.delete(1, [(b"k", ANYHOW)]) == [Written()]
+        assert await store.objects.delete(1, [Deletion(b"k", ANYHOW)]) == [Written()]
         assert (await store.objects.keys(1, prefix=b"", delimiter=b"", start=b"", limit=9)).entries == []
 
     with_store(body)
@@ -140,7 +149,7 @@ def test_only_an_empty_bucket_is_dropped_and_its_uploads_go_with_it(with_store):
         await store.uploads.put_part(part(1, 60), None)
         await store.uploads.put_part(part(2, 61, IN_ROW), b"abc")
         assert await store.objects.drop_bucket(1) is None
-        await store.objects.delete(1, [(b"k", ANYHOW)])
+        await store.objects.delete(1, [Deletion(b"k", ANYHOW)])
         assert await store.objects.drop_bucket(1) == (60,)
         assert await store.objects.buckets() == []
         assert await store.uploads.find(50) is None
@@ -153,9 +162,9 @@ def test_a_head_changes_while_its_object_stands(with_store):
     async def body(store: Store) -> None:
         await stand(store)
         await put(store, row(b"k", 10))
-        assert await store.objects.change_head(1, b"k", 10, b"new head")
-        assert not await store.objects.change_head(1, b"k", 11, b"newer head")
-        assert not await store.objects.change_head(1, b"x", 10, b"newer head")
+        assert await store.objects.change_head(row(b"k", 10), b"new head")
+        assert not await store.objects.change_head(row(b"k", 11), b"newer head")
+        assert not await store.objects.change_head(row(b"x", 10), b"newer head")
         assert await store.objects.find(1, b"k") == (replace(row(b"k", 10), head=b"new head"), b"abc")
 
     with_store(body)
@@ -236,7 +245,7 @@ def test_an_upload_becomes_an_object_of_the_chosen_parts(with_store):
         assert await store.objects.find(1, b"k") == (whole, None)
         assert await store.objects.segments(50) == [part(1, 60), part(9, 63, IN_ROW)]
         assert await store.objects.bodies([60, 63, 64]) == {63: b"abc"}
-        assert await store.objects.delete(1, [(b"k", ANYHOW)]) == [Written((60,))]
+        assert await store.objects.delete(1, [Deletion(b"k", ANYHOW)]) == [Written((60,))]
         assert await store.objects.segments(50) == []
         assert await store.objects.bodies([63]) == {}
         assert await store.objects.doomed(9) == [10, 60, 61, 62]
@@ -307,10 +316,10 @@ def test_notes_are_written_with_what_they_tell_of_or_not_at_all(with_store):
         await store.objects.put(row(b"k", 11), b"abc", Demand(etag="other"), [note("refused")])
         assert await noted(store) == []
         await store.objects.put(row(b"k", 12), b"abc", ANYHOW, [note("a"), note("b")])
-        assert await store.objects.change_head(1, b"k", 12, b"new", [note("c")])
-        assert not await store.objects.change_head(1, b"k", 99, b"new", [note("stale")])
+        assert await store.objects.change_head(row(b"k", 12), b"new", [note("c")])
+        assert not await store.objects.change_head(row(b"k", 99), b"new", [note("stale")])
         assert await noted(store) == [note("a"), note("b"), note("c")]
-        wanted = [(b"gone", ANYHOW), (b"k", Demand(etag="other")), (b"k", ANYHOW)]
+        wanted = [Deletion(b"gone", ANYHOW), Deletion(b"k", Demand(etag="other")), Deletion(b"k", ANYHOW)]
         await store.objects.delete(1, wanted, [[note("none")], [note("no")], [note("d")]])
         await store.uploads.create(UploadRow(50, 1, b"k", 5, b""))
         await store.uploads.put_part(part(1, 60), None)

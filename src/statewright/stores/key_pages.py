@@ -5,13 +5,16 @@ A store reads rows in order from a place on; common prefixes are skipped, with a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
-from statewright.stores.object_rows import KeyPage, ObjectRow
+from statewright.stores.object_rows import ABOVE_ALL, KeyPage, ObjectRow, VersionPage
 
 Fetch = Callable[[bytes, bytes | None, int], list[ObjectRow]]
 """Rows from a key on, below another, so many at most."""
+
+FetchVersions = Callable[[bytes, int, bytes | None, int], list[ObjectRow]]
+"""Versions from a key and below a number on, of keys below another, so many at most."""
 
 GROUPED_AT_ONCE: Final = 200
 """Rows read at once where many of them may be stepped over."""
@@ -52,3 +55,42 @@ def page_of(fetch: Fetch, prefix: bytes, delimiter: bytes, start: bytes, limit: 
             place = behind
         if len(rows) < wanted:
             return KeyPage(entries, None)
+
+
+def version_page_of(
+    fetch: FetchVersions, prefix: bytes, delimiter: bytes, start: tuple[bytes, int], limit: int
+) -> VersionPage:
+    """A page of at most `limit` versions and prefixes from `start` on."""
+    stop = after_prefix(prefix)
+    key, below = max(start, (prefix, ABOVE_ALL), key=lambda place: (place[0], -place[1]))
+    entries: list[ObjectRow | bytes] = []
+    if limit <= 0:
+        return VersionPage([], False)
+    while True:
+        wanted = GROUPED_AT_ONCE if delimiter else limit + 1 - len(entries)
+        rows = fetch(key, below, stop, wanted) if stop is None or key < stop else []
+        for row in rows:
+            if (row.key, -row.version) <= (key, -below):
+                # In a group that is listed.
+                continue
+            if len(entries) == limit:
+                return VersionPage(entries, True)
+            cut = row.key.find(delimiter, len(prefix)) if delimiter else -1
+            if cut < 0:
+                entries.append(row)
+                key, below = row.key, row.version
+                continue
+            group = row.key[: cut + len(delimiter)]
+            entries.append(group)
+            behind = after_prefix(group)
+            if behind is None:
+                return VersionPage(entries, False)
+            key, below = behind, ABOVE_ALL
+        if len(rows) < wanted:
+            return VersionPage(entries, False)
+
+
+def first_versions(rows: Iterable[ObjectRow], key: bytes, below: int, most: int) -> list[ObjectRow]:
+    """The first of versions that begin with a key below a number, in their order."""
+    within = [row for row in rows if (row.key, -row.version) > (key, -below)]
+    return sorted(within, key=lambda row: (row.key, -row.version))[:most]

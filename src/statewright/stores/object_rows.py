@@ -4,6 +4,11 @@ A row says where the bytes are: in a row of their own (small ones), in a file th
 row's id, or in the segments that a multipart upload left. Every id is given out once and never again. Keys are UTF-8
 bytes and sort as such.
 
+In a bucket with versions, a write keeps the object that it replaces, and a delete puts a marker in front. The newest
+object of each key is where it is without versions, so that reading and listing keys are the same; older versions and
+markers are rows apart. Versions of a key are ordered by number, and those with a name are found by it. At most one, the
+null version, has no name: it was written before the bucket had versions, or while they were suspended.
+
 A file without a row must not stay forever, whenever a process dies. So an id is *doomed* before its file is made, and
 a statement that displaces or deletes a row dooms its files in the same transaction; naming an id in a row saves it.
 Doomed files are deleted when a process starts.
@@ -25,6 +30,12 @@ IN_FILE: Final = 1
 IN_SEGMENTS: Final = 2
 NO_OBJECT: Final = -1
 """Stands for the id of an object if there is none."""
+MARKER: Final = 3
+"""In place of bytes: the row is a delete marker."""
+NULL_VERSION: Final = 0
+"""Instead of a number: the version without a name, whatever its number."""
+ABOVE_ALL: Final = 2**62
+"""More than any version's number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +50,12 @@ class BucketRow:
 
 @dataclass(frozen=True, slots=True)
 class ObjectRow:
-    """An object; (bucket, key) is unique. `place` is one of `IN_ROW`, `IN_FILE`, `IN_SEGMENTS`; `head` is opaque."""
+    """An object, a version of one, or a delete marker. `head` is opaque.
+
+    `place` is one of `IN_ROW`, `IN_FILE`, `IN_SEGMENTS`, `MARKER`. (bucket, key) is unique for objects, (bucket, key,
+    version) for older versions and markers. `version` grows from one write of a key to the next; it is 0 where the
+    bucket has never had versions. `named` is 1 unless it is the null version.
+    """
 
     bucket: int
     key: bytes
@@ -49,6 +65,8 @@ class ObjectRow:
     etag: str
     place: int
     head: bytes
+    version: int = 0
+    named: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +114,25 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True)
+class Deletion:
+    """A deletion of an object, or of one of its versions by number (or `NULL_VERSION`), if `demand` is met.
+
+    With a `marker`, nothing but the null version is deleted, and that only if the marker has no name either: the marker
+    becomes the newest version.
+    """
+
+    key: bytes
+    demand: Demand = Demand()
+    version: int | None = None
+    marker: ObjectRow | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Written:
-    """A write went through. `freed` are the files that it doomed."""
+    """A write went through. `freed` are the files that it doomed; `gone` is the version that it deleted by number."""
 
     freed: tuple[int, ...] = ()
+    gone: ObjectRow | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +144,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A write to a bucket or upload that does not exist."""
+    """A write to a bucket or upload that does not exist, or a deletion of a version that does not."""
 
 
 WriteOutcome = Written | Refused | Missing
@@ -133,6 +166,17 @@ class KeyPage:
     next: bytes | None
 
 
+@dataclass(frozen=True, slots=True)
+class VersionPage:
+    """A page of a listing of versions: keys ascending, the newest version of each first; and prefixes as in `KeyPage`.
+
+    `is_cut` is true if more follows.
+    """
+
+    entries: list[ObjectRow | bytes]
+    is_cut: bool
+
+
 class ObjectStore(Protocol):
     """Buckets and objects.
 
@@ -146,7 +190,10 @@ class ObjectStore(Protocol):
         """Insert a bucket, or change the body of the one with this id; False when another has the name."""
 
     async def drop_bucket(self, bucket: int) -> tuple[int, ...] | None:
-        """Delete a bucket without objects, and the uploads under way in it: the files freed. `None`: not empty."""
+        """Delete a bucket without objects, versions and markers, and the uploads under way in it: the files freed.
+
+        `None`: not empty.
+        """
 
     async def put(
         self,
@@ -158,16 +205,20 @@ class ObjectStore(Protocol):
     ) -> WriteOutcome:
         """Write an object, replacing an existing one. `body` is its bytes where `row.place` is `IN_ROW`.
 
+        If the row has the number of a version, an existing one is kept as an older version, except the null version
+        where the row has no name.
+
         `notes`, here and below, are new entries of the catalogue, written in the same transaction if it writes.
         """
 
-    async def change_head(
-        self, bucket: int, key: bytes, object_id: int, head: bytes, notes: Sequence[EntryRow] = ()
-    ) -> bool:
-        """Replace the head of an object; False when another has taken its place."""
+    async def change_head(self, row: ObjectRow, head: bytes, notes: Sequence[EntryRow] = ()) -> bool:
+        """Replace the head of an object or version as it was read; False when another has taken its place."""
 
     async def find(self, bucket: int, key: bytes) -> tuple[ObjectRow, bytes | None] | None:
         """An object, with its bytes where they are in a row."""
+
+    async def find_version(self, bucket: int, key: bytes, version: int | None) -> tuple[ObjectRow, bytes | None] | None:
+        """A version of a key by number or `NULL_VERSION`; `None` for the newest. It may be a marker."""
 
     async def segments(self, owner: int, *, after: int = 0, limit: int | None = None) -> list[SegmentRow]:
         """Parts of an object or upload, by number, from behind one on."""
@@ -179,14 +230,25 @@ class ObjectStore(Protocol):
         """Keys with a prefix, from `start` on; those that share the part up to the delimiter behind the prefix are
         merged."""
 
+    async def versions(
+        self, bucket: int, *, prefix: bytes, delimiter: bytes, start: tuple[bytes, int], limit: int
+    ) -> VersionPage:
+        """Versions and markers of keys with a prefix; `start` is a key, and a number below which its versions begin.
+
+        Keys that share the part up to the delimiter behind the prefix are merged.
+        """
+
     async def delete(
         self,
         bucket: int,
-        wanted: Sequence[tuple[bytes, Demand]],
+        wanted: Sequence[Deletion],
         notes: Sequence[Sequence[EntryRow]] = (),
         completion: Completion[list[WriteOutcome]] | None = None,
     ) -> list[WriteOutcome]:
-        """Delete objects; a missing one counts as deleted. `notes`, if any, are for each that existed."""
+        """Delete objects and versions, or put markers in front of them; a missing object counts as deleted.
+
+        `notes`, if any, are for each that existed, and for each marker.
+        """
 
     async def doom(self, ids: Sequence[int]) -> None:
         """Note files that no row names yet."""

@@ -9,11 +9,13 @@ from statewright.stores import sql_objects
 from statewright.stores.completion import Completion
 from statewright.stores.object_rows import (
     BucketRow,
+    Deletion,
     Demand,
     KeyPage,
     ObjectRow,
     SegmentRow,
     UploadRow,
+    VersionPage,
     WriteOutcome,
 )
 from statewright.stores.protocol import EntryRow
@@ -60,13 +62,14 @@ class SqlObjects:
     ) -> WriteOutcome:
         return await self._runner.write(lambda sql: sql_objects.put(sql, row, body, demand, notes), completion)
 
-    async def change_head(
-        self, bucket: int, key: bytes, object_id: int, head: bytes, notes: Sequence[EntryRow] = ()
-    ) -> bool:
-        return await self._runner.write(lambda sql: sql_objects.change_head(sql, bucket, key, object_id, head, notes))
+    async def change_head(self, row: ObjectRow, head: bytes, notes: Sequence[EntryRow] = ()) -> bool:
+        return await self._runner.write(lambda sql: sql_objects.change_head(sql, row, head, notes))
 
     async def find(self, bucket: int, key: bytes) -> tuple[ObjectRow, bytes | None] | None:
         return await self._runner.point(lambda sql: sql_objects.find(sql, bucket, key))
+
+    async def find_version(self, bucket: int, key: bytes, version: int | None) -> tuple[ObjectRow, bytes | None] | None:
+        return await self._runner.point(lambda sql: sql_objects.find_version(sql, bucket, key, version))
 
     async def segments(self, owner: int, *, after: int = 0, limit: int | None = None) -> list[SegmentRow]:
         return await self._runner.scan(lambda sql: sql_objects.segments(sql, owner, after, limit))
@@ -77,10 +80,15 @@ class SqlObjects:
     async def keys(self, bucket: int, *, prefix: bytes, delimiter: bytes, start: bytes, limit: int) -> KeyPage:
         return await self._runner.scan(lambda sql: sql_objects.keys(sql, bucket, prefix, delimiter, start, limit))
 
+    async def versions(
+        self, bucket: int, *, prefix: bytes, delimiter: bytes, start: tuple[bytes, int], limit: int
+    ) -> VersionPage:
+        return await self._runner.scan(lambda sql: sql_objects.versions(sql, bucket, prefix, delimiter, start, limit))
+
     async def delete(
         self,
         bucket: int,
-        wanted: Sequence[tuple[bytes, Demand]],
+        wanted: Sequence[Deletion],
         notes: Sequence[Sequence[EntryRow]] = (),
         completion: Completion[list[WriteOutcome]] | None = None,
     ) -> list[WriteOutcome]:

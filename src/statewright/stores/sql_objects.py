@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, Protocol
 
-from statewright.stores.key_pages import after_prefix, page_of
+from statewright.stores.key_pages import after_prefix, first_versions, page_of, version_page_of
 from statewright.stores.object_rows import (
     IN_FILE,
     IN_ROW,
     IN_SEGMENTS,
+    MARKER,
+    NULL_VERSION,
     BucketRow,
+    Deletion,
     Demand,
     KeyPage,
     Missing,
@@ -22,6 +25,7 @@ from statewright.stores.object_rows import (
     Refused,
     SegmentRow,
     UploadRow,
+    VersionPage,
     WriteOutcome,
     Written,
 )
@@ -55,7 +59,7 @@ def put_bucket(sql: Sql, row: BucketRow) -> bool:
 
 def drop_bucket(sql: Sql, bucket: int) -> tuple[int, ...] | None:
     """See `ObjectStore.drop_bucket`."""
-    if sql.run("any_object", bucket):
+    if sql.run("any_object", bucket) or sql.run("any_version", bucket):
         return None
     freed: list[int] = []
     for (upload,) in sql.run("upload_ids", bucket):
@@ -73,32 +77,67 @@ def put(sql: Sql, row: ObjectRow, body: bytes | None, demand: Demand, notes: Seq
     return outcome
 
 
-def change_head(sql: Sql, bucket: int, key: bytes, object_id: int, head: bytes, notes: Sequence[EntryRow]) -> bool:
+def change_head(sql: Sql, row: ObjectRow, head: bytes, notes: Sequence[EntryRow]) -> bool:
     """See `ObjectStore.change_head`."""
-    found = _row(sql, bucket, key)
-    if found is None or found.id != object_id:
-        return False
-    sql.run("change_head", head, bucket, key, object_id)
+    found = _row(sql, row.bucket, row.key)
+    if found is not None and found.id == row.id:
+        sql.run("change_head", head, row.bucket, row.key, row.id)
+    else:
+        older = _older(sql, row.bucket, row.key, row.version)
+        if older is None or older.id != row.id:
+            return False
+        sql.run("change_version_head", head, row.bucket, row.key, -row.version, row.id)
     _note(sql, notes)
     return True
 
 
 def delete(
-    sql: Sql, bucket: int, wanted: Sequence[tuple[bytes, Demand]], notes: Sequence[Sequence[EntryRow]]
+    sql: Sql, bucket: int, wanted: Sequence[Deletion], notes: Sequence[Sequence[EntryRow]]
 ) -> list[WriteOutcome]:
     """See `ObjectStore.delete`."""
-    outcomes: list[WriteOutcome] = []
-    for place, (key, demand) in enumerate(wanted):
-        row = _row(sql, bucket, key)
-        if not demand.is_met_by(row):
-            outcomes.append(Refused(row))
-            continue
-        if row is not None:
-            sql.run("drop", bucket, key)
-            if notes:
-                _note(sql, notes[place])
-        outcomes.append(Written(_doom(sql, _release(sql, row))))
-    return outcomes
+    return [_delete(sql, bucket, one, notes[place] if notes else ()) for place, one in enumerate(wanted)]
+
+
+def _delete(sql: Sql, bucket: int, wanted: Deletion, notes: Sequence[EntryRow]) -> WriteOutcome:
+    row = _row(sql, bucket, wanted.key)
+    if wanted.version is not None:
+        return _delete_version(sql, bucket, wanted, row, notes)
+    if not wanted.demand.is_met_by(row):
+        return Refused(row)
+    freed: list[int] = []
+    if wanted.marker is not None:
+        freed += _make_way(sql, wanted.marker, row)
+        _put_version(sql, wanted.marker)
+    elif row is not None:
+        freed += _release(sql, row)
+    if row is not None:
+        sql.run("drop", bucket, wanted.key)
+    if row is not None or wanted.marker is not None:
+        _note(sql, notes)
+    return Written(_doom(sql, freed))
+
+
+def _delete_version(
+    sql: Sql, bucket: int, wanted: Deletion, newest: ObjectRow | None, notes: Sequence[EntryRow]
+) -> WriteOutcome:
+    version = wanted.version
+    assert version is not None
+    if newest is not None and _is_version(newest, version):
+        gone: ObjectRow | None = newest
+    else:
+        gone = _older(sql, bucket, wanted.key, version)
+    if gone is None:
+        return Missing()
+    if not wanted.demand.is_met_by(gone):
+        return Refused(gone)
+    if gone is newest:
+        sql.run("drop", bucket, wanted.key)
+    else:
+        sql.run("drop_version", bucket, wanted.key, -gone.version)
+    if gone is newest or newest is None:
+        _restore(sql, bucket, wanted.key)
+    _note(sql, notes)
+    return Written(_doom(sql, _release(sql, gone)), gone)
 
 
 def create_upload(sql: Sql, row: UploadRow) -> bool:
@@ -123,7 +162,11 @@ def put_part(sql: Sql, row: SegmentRow, body: bytes | None) -> WriteOutcome:
 
 
 def complete(
-    sql: Sql, row: ObjectRow, kept: Sequence[tuple[int, int]], demand: Demand, notes: Sequence[EntryRow]
+    sql: Sql,
+    row: ObjectRow,
+    kept: Sequence[tuple[int, int]],
+    demand: Demand,
+    notes: Sequence[EntryRow],
 ) -> WriteOutcome:
     """See `UploadStore.complete`."""
     if not sql.run("upload", row.id):
@@ -154,11 +197,65 @@ def _write(sql: Sql, row: ObjectRow, demand: Demand, notes: Sequence[EntryRow]) 
         return Missing()
     if not demand.is_met_by(before):
         return Refused(before)
-    sql.run("put", row.bucket, row.key, row.id, row.size, row.modified_ms, row.etag, row.place, row.head)
+    # A version with a name is never replaced, even by a write that began before the bucket had versions.
+    if row.version or (before is not None and before.named):
+        freed = _make_way(sql, row, before)
+    else:
+        freed = _release(sql, before)
+    _put(sql, row)
     if row.place == IN_FILE:
         sql.run("save", row.id)
     _note(sql, notes)
-    return Written(_doom(sql, _release(sql, before)))
+    return Written(_doom(sql, freed))
+
+
+def _make_way(sql: Sql, row: ObjectRow, before: ObjectRow | None) -> list[int]:
+    """Keep the newest object as an older version, or delete the null version that a row replaces: the files freed."""
+    if before is not None and not before.named and not row.named:
+        return _release(sql, before)
+    if before is not None:
+        _put_version(sql, before)
+    null = None if row.named else _older(sql, row.bucket, row.key, NULL_VERSION)
+    if null is None:
+        return []
+    sql.run("drop_version", null.bucket, null.key, -null.version)
+    return _release(sql, null)
+
+
+def _restore(sql: Sql, bucket: int, key: bytes) -> None:
+    """Make the newest older version the object of a key that has none, unless it is a marker."""
+    found = sql.run("newest_version", bucket, key)
+    row = ObjectRow(*found[0]) if found else None
+    if row is not None and row.place != MARKER:
+        sql.run("drop_version", bucket, key, -row.version)
+        _put(sql, row)
+
+
+def _put(sql: Sql, row: ObjectRow) -> None:
+    sql.run(
+        "put", row.bucket, row.key, row.id, row.size, row.modified_ms, row.etag, row.place, row.head, row.version,
+        row.named,
+    )  # fmt: skip
+
+
+def _put_version(sql: Sql, row: ObjectRow) -> None:
+    sql.run(
+        "put_version", row.bucket, row.key, -row.version, row.id, row.size, row.modified_ms, row.etag, row.place,
+        row.head, row.named,
+    )  # fmt: skip
+
+
+def _is_version(row: ObjectRow, version: int) -> bool:
+    return not row.named if version == NULL_VERSION else bool(row.named) and row.version == version
+
+
+def _older(sql: Sql, bucket: int, key: bytes, version: int) -> ObjectRow | None:
+    """An older version or marker by number or `NULL_VERSION`."""
+    if version == NULL_VERSION:
+        found = sql.run("null_version", bucket, key)
+    else:
+        found = sql.run("version", bucket, key, -version)
+    return ObjectRow(*found[0]) if found else None
 
 
 def _note(sql: Sql, notes: Sequence[EntryRow]) -> None:
@@ -173,7 +270,7 @@ def _row(sql: Sql, bucket: int, key: bytes) -> ObjectRow | None:
 
 def _release(sql: Sql, row: ObjectRow | None) -> list[int]:
     """Release the bytes of an object whose row is gone; returns their files."""
-    if row is None:
+    if row is None or row.place == MARKER:
         return []
     if row.place == IN_ROW:
         sql.run("drop_body", row.id)
@@ -214,7 +311,18 @@ def buckets(sql: Sql) -> list[BucketRow]:
 def find(sql: Sql, bucket: int, key: bytes) -> tuple[ObjectRow, bytes | None] | None:
     """See `ObjectStore.find`."""
     found = sql.run("found", bucket, key)
-    return (ObjectRow(*found[0][:8]), found[0][8]) if found else None
+    return (ObjectRow(*found[0][:-1]), found[0][-1]) if found else None
+
+
+def find_version(sql: Sql, bucket: int, key: bytes, version: int | None) -> tuple[ObjectRow, bytes | None] | None:
+    """See `ObjectStore.find_version`."""
+    if version is None:
+        found = sql.run("found_newest", bucket, key, bucket, key)
+    elif version == NULL_VERSION:
+        found = sql.run("found_null", bucket, key, bucket, key)
+    else:
+        found = sql.run("found_version", bucket, key, version, bucket, key, -version)
+    return (ObjectRow(*found[0][:-1]), found[0][-1]) if found else None
 
 
 def segments(sql: Sql, owner: int, after: int, limit: int | None) -> list[SegmentRow]:
@@ -239,6 +347,21 @@ def keys(sql: Sql, bucket: int, prefix: bytes, delimiter: bytes, start: bytes, l
         return [ObjectRow(*columns) for columns in rows]
 
     return page_of(fetch, prefix, delimiter, start, limit)
+
+
+def versions(
+    sql: Sql, bucket: int, prefix: bytes, delimiter: bytes, start: tuple[bytes, int], limit: int
+) -> VersionPage:
+    """See `ObjectStore.versions`."""
+
+    def fetch(key: bytes, below: int, stop: bytes | None, most: int) -> list[ObjectRow]:
+        if stop is None:
+            found = sql.run("versions", bucket, key, most + 1, bucket, key, -below, most)
+        else:
+            found = sql.run("versions_below", bucket, key, stop, most + 1, bucket, key, -below, stop, most)
+        return first_versions([ObjectRow(*columns) for columns in found], key, below, most)
+
+    return version_page_of(fetch, prefix, delimiter, start, limit)
 
 
 def find_upload(sql: Sql, upload: int) -> UploadRow | None:

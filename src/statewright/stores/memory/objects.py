@@ -9,12 +9,16 @@ from dataclasses import replace
 
 from statewright.errors import Unavailable
 from statewright.stores.completion import Complete, Completion
-from statewright.stores.key_pages import page_of
+from statewright.stores.key_pages import first_versions, page_of, version_page_of
+from statewright.stores.memory.object_versions import MemoryVersions, is_version
 from statewright.stores.object_rows import (
     IN_FILE,
     IN_ROW,
     IN_SEGMENTS,
+    MARKER,
+    NULL_VERSION,
     BucketRow,
+    Deletion,
     Demand,
     KeyPage,
     Missing,
@@ -22,6 +26,7 @@ from statewright.stores.object_rows import (
     Refused,
     SegmentRow,
     UploadRow,
+    VersionPage,
     WriteOutcome,
     Written,
 )
@@ -42,6 +47,7 @@ class MemoryObjects:
         self.uploads = MemoryUploads(self)
         self._buckets: dict[int, BucketRow] = {}
         self._keys: dict[int, list[bytes]] = {}
+        self._older: dict[int, MemoryVersions] = {}
 
     async def buckets(self) -> list[BucketRow]:
         self.check()
@@ -54,18 +60,19 @@ class MemoryObjects:
         self._buckets[row.id] = row
         self.by_key.setdefault(row.id, {})
         self._keys.setdefault(row.id, [])
+        self._older.setdefault(row.id, MemoryVersions())
         await asyncio.sleep(0)
         return True
 
     async def drop_bucket(self, bucket: int) -> tuple[int, ...] | None:
         self.check()
-        if self.by_key.get(bucket):
+        if self.by_key.get(bucket) or self._older.get(bucket):
             return None
         freed: list[int] = []
         for upload in [row.id for row in self.uploads.rows.values() if row.bucket == bucket]:
             del self.uploads.rows[upload]
             freed += self.drop_parts(upload)
-        for kept in (self._buckets, self.by_key, self._keys):
+        for kept in (self._buckets, self.by_key, self._keys, self._older):
             kept.pop(bucket, None)
         await asyncio.sleep(0)
         return self.doom_now(freed)
@@ -86,14 +93,16 @@ class MemoryObjects:
         await asyncio.sleep(0)
         return outcome
 
-    async def change_head(
-        self, bucket: int, key: bytes, object_id: int, head: bytes, notes: Sequence[EntryRow] = ()
-    ) -> bool:
+    async def change_head(self, row: ObjectRow, head: bytes, notes: Sequence[EntryRow] = ()) -> bool:
         self.check()
-        row = self.by_key.get(bucket, {}).get(key)
-        if row is None or row.id != object_id:
-            return False
-        self.by_key[bucket][key] = replace(row, head=head)
+        found = self.by_key.get(row.bucket, {}).get(row.key)
+        if found is not None and found.id == row.id:
+            self.by_key[row.bucket][row.key] = replace(found, head=head)
+        else:
+            older = self._older_version(row.bucket, row.key, row.version)
+            if older is None or older.id != row.id:
+                return False
+            self._older[row.bucket].replace(older, replace(older, head=head))
         self.note(notes)
         await asyncio.sleep(0)
         return True
@@ -101,6 +110,15 @@ class MemoryObjects:
     async def find(self, bucket: int, key: bytes) -> tuple[ObjectRow, bytes | None] | None:
         self.check()
         row = self.by_key.get(bucket, {}).get(key)
+        return (row, self.inline.get(row.id)) if row is not None else None
+
+    async def find_version(self, bucket: int, key: bytes, version: int | None) -> tuple[ObjectRow, bytes | None] | None:
+        self.check()
+        row = self.by_key.get(bucket, {}).get(key)
+        if version is None and row is None:
+            row = self._older[bucket].newest(key) if bucket in self._older else None
+        elif version is not None and (row is None or not is_version(row, version)):
+            row = self._older_version(bucket, key, version)
         return (row, self.inline.get(row.id)) if row is not None else None
 
     async def segments(self, owner: int, *, after: int = 0, limit: int | None = None) -> list[SegmentRow]:
@@ -123,29 +141,73 @@ class MemoryObjects:
 
         return page_of(fetch, prefix, delimiter, start, limit)
 
+    async def versions(
+        self, bucket: int, *, prefix: bytes, delimiter: bytes, start: tuple[bytes, int], limit: int
+    ) -> VersionPage:
+        self.check()
+        rows, keys = self.by_key.get(bucket, {}), self._keys.get(bucket, [])
+        older = self._older.get(bucket, MemoryVersions())
+
+        def fetch(key: bytes, below: int, stop: bytes | None, most: int) -> list[ObjectRow]:
+            low = bisect_left(keys, key)
+            high = bisect_left(keys, stop) if stop is not None else len(keys)
+            objects = [rows[one] for one in keys[low : min(high, low + most + 1)]]
+            return first_versions([*objects, *older.within(key, stop)], key, below, most)
+
+        return version_page_of(fetch, prefix, delimiter, start, limit)
+
     async def delete(
         self,
         bucket: int,
-        wanted: Sequence[tuple[bytes, Demand]],
+        wanted: Sequence[Deletion],
         notes: Sequence[Sequence[EntryRow]] = (),
         completion: Completion[list[WriteOutcome]] | None = None,
     ) -> list[WriteOutcome]:
         self.check()
-        outcomes: list[WriteOutcome] = []
-        for place, (key, demand) in enumerate(wanted):
-            row = self.by_key.get(bucket, {}).get(key)
-            if not demand.is_met_by(row):
-                outcomes.append(Refused(row))
-                continue
-            if row is not None:
-                del self.by_key[bucket][key]
-                keys = self._keys[bucket]
-                del keys[bisect_left(keys, key)]
-                self.note(notes[place] if notes else ())
-            outcomes.append(Written(self.doom_now(self._release(row))))
+        outcomes = [self._delete(bucket, one, notes[place] if notes else ()) for place, one in enumerate(wanted)]
         self.complete_row(completion, outcomes)
         await asyncio.sleep(0)
         return outcomes
+
+    def _delete(self, bucket: int, wanted: Deletion, notes: Sequence[EntryRow]) -> WriteOutcome:
+        row = self.by_key.get(bucket, {}).get(wanted.key)
+        if wanted.version is not None:
+            return self._delete_version(bucket, wanted, row, notes)
+        if not wanted.demand.is_met_by(row):
+            return Refused(row)
+        freed: list[int] = []
+        if wanted.marker is not None:
+            freed += self._make_way(wanted.marker, row)
+            self._older[bucket].add(wanted.marker)
+        else:
+            freed += self._release(row)
+        if row is not None:
+            self._drop(row)
+        if row is not None or wanted.marker is not None:
+            self.note(notes)
+        return Written(self.doom_now(freed))
+
+    def _delete_version(
+        self, bucket: int, wanted: Deletion, newest: ObjectRow | None, notes: Sequence[EntryRow]
+    ) -> WriteOutcome:
+        version = wanted.version
+        assert version is not None
+        if newest is not None and is_version(newest, version):
+            gone: ObjectRow | None = newest
+        else:
+            gone = self._older_version(bucket, wanted.key, version)
+        if gone is None:
+            return Missing()
+        if not wanted.demand.is_met_by(gone):
+            return Refused(gone)
+        if gone is newest:
+            self._drop(gone)
+        else:
+            self._older[bucket].drop(gone)
+        if gone is newest or newest is None:
+            self._restore(bucket, wanted.key)
+        self.note(notes)
+        return Written(self.doom_now(self._release(gone)), gone)
 
     async def doom(self, ids: Sequence[int]) -> None:
         self.check()
@@ -172,12 +234,15 @@ class MemoryObjects:
         before = rows.get(row.key)
         if not demand.is_met_by(before):
             return Refused(before)
-        if before is None:
-            insort(self._keys[row.bucket], row.key)
-        rows[row.key] = row
+        # A version with a name is never replaced, even by a write that began before the bucket had versions.
+        if row.version or (before is not None and before.named):
+            freed = self._make_way(row, before)
+        else:
+            freed = self._release(before)
+        self._put(row)
         self.note(notes)
         self.save(row.id, row.place)
-        return Written(self.doom_now(self._release(before)))
+        return Written(self.doom_now(freed))
 
     def save(self, number: int, place: int) -> None:
         """A row names a file."""
@@ -201,8 +266,43 @@ class MemoryObjects:
             self.parts.pop(owner, None)
         return [row.id for row in freed if row.place == IN_FILE]
 
+    def _put(self, row: ObjectRow) -> None:
+        if row.key not in self.by_key[row.bucket]:
+            insort(self._keys[row.bucket], row.key)
+        self.by_key[row.bucket][row.key] = row
+
+    def _drop(self, row: ObjectRow) -> None:
+        del self.by_key[row.bucket][row.key]
+        keys = self._keys[row.bucket]
+        del keys[bisect_left(keys, row.key)]
+
+    def _make_way(self, row: ObjectRow, before: ObjectRow | None) -> list[int]:
+        """Keep the newest object as an older version, or delete the null version that a row replaces: the files
+        freed."""
+        if before is not None and not before.named and not row.named:
+            return self._release(before)
+        older = self._older[row.bucket]
+        if before is not None:
+            older.add(before)
+        null = None if row.named else older.find(row.key, NULL_VERSION)
+        if null is None:
+            return []
+        older.drop(null)
+        return self._release(null)
+
+    def _restore(self, bucket: int, key: bytes) -> None:
+        """Make the newest older version the object of a key that has none, unless it is a marker."""
+        row = self._older[bucket].newest(key)
+        if row is not None and row.place != MARKER:
+            self._older[bucket].drop(row)
+            self._put(row)
+
+    def _older_version(self, bucket: int, key: bytes, version: int) -> ObjectRow | None:
+        older = self._older.get(bucket)
+        return older.find(key, version) if older is not None else None
+
     def _release(self, row: ObjectRow | None) -> list[int]:
-        if row is None:
+        if row is None or row.place == MARKER:
             return []
         if row.place == IN_ROW:
             self.inline.pop(row.id, None)

@@ -21,19 +21,20 @@ DELETE FROM bucket WHERE id = ?
 SELECT 1 FROM object WHERE bucket = ? LIMIT 1
 
 -- name: row
-SELECT bucket, key, id, size, modified_ms, etag, place, head FROM object WHERE bucket = ? AND key = ?
+SELECT bucket, key, id, size, modified_ms, etag, place, head, version, named FROM object WHERE bucket = ? AND key = ?
 
 -- name: found
 -- One statement, so that row and bytes are of one moment.
-SELECT o.bucket, o.key, o.id, o.size, o.modified_ms, o.etag, o.place, o.head, b.body
+SELECT o.bucket, o.key, o.id, o.size, o.modified_ms, o.etag, o.place, o.head, o.version, o.named, b.body
 FROM object AS o LEFT JOIN object_body AS b ON b.id = o.id
 WHERE o.bucket = ? AND o.key = ?
 
 -- name: put
-INSERT INTO object (bucket, key, id, size, modified_ms, etag, place, head) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO object (bucket, key, id, size, modified_ms, etag, place, head, version, named)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (bucket, key) DO UPDATE
 SET id = excluded.id, size = excluded.size, modified_ms = excluded.modified_ms, etag = excluded.etag,
-    place = excluded.place, head = excluded.head
+    place = excluded.place, head = excluded.head, version = excluded.version, named = excluded.named
 
 -- name: note
 -- A new entry of the catalogue that goes with a write.
@@ -58,13 +59,13 @@ UPDATE object SET head = ? WHERE bucket = ? AND key = ? AND id = ?
 DELETE FROM object WHERE bucket = ? AND key = ?
 
 -- name: keys
-SELECT bucket, key, id, size, modified_ms, etag, place, head FROM object
+SELECT bucket, key, id, size, modified_ms, etag, place, head, version, named FROM object
 WHERE bucket = ? AND key >= ?
 ORDER BY key
 LIMIT ?
 
 -- name: keys_below
-SELECT bucket, key, id, size, modified_ms, etag, place, head FROM object
+SELECT bucket, key, id, size, modified_ms, etag, place, head, version, named FROM object
 WHERE bucket = ? AND key >= ? AND key < ?
 ORDER BY key
 LIMIT ?
@@ -124,3 +125,99 @@ SELECT id FROM doomed_file ORDER BY id LIMIT ?
 
 -- name: buried
 DELETE FROM doomed_file WHERE id IN ({ids})
+
+-- Older versions, and delete markers. `rank` is minus the number of a version: the newest comes first.
+
+-- name: any_version
+SELECT 1 FROM object_version WHERE bucket = ? LIMIT 1
+
+-- name: put_version
+INSERT INTO object_version (bucket, key, rank, id, size, modified_ms, etag, place, head, named)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: version
+SELECT bucket, key, id, size, modified_ms, etag, place, head, -rank, named FROM object_version
+WHERE bucket = ? AND key = ? AND rank = ?
+
+-- name: null_version
+SELECT bucket, key, id, size, modified_ms, etag, place, head, -rank, named FROM object_version
+WHERE bucket = ? AND key = ? AND named = 0
+
+-- name: newest_version
+SELECT bucket, key, id, size, modified_ms, etag, place, head, -rank, named FROM object_version
+WHERE bucket = ? AND key = ?
+ORDER BY rank
+LIMIT 1
+
+-- name: drop_version
+DELETE FROM object_version WHERE bucket = ? AND key = ? AND rank = ?
+
+-- name: change_version_head
+UPDATE object_version SET head = ? WHERE bucket = ? AND key = ? AND rank = ? AND id = ?
+
+-- name: found_version
+-- These are one statement each, so that a version is found while it passes from one table to the other.
+SELECT v.bucket, v.key, v.id, v.size, v.modified_ms, v.etag, v.place, v.head, v.version, v.named, b.body
+FROM (
+    SELECT bucket, key, id, size, modified_ms, etag, place, head, version, named FROM object
+    WHERE bucket = ? AND key = ? AND named = 1 AND version = ?
+    UNION ALL
+    SELECT bucket, key, id, size, modified_ms, etag, place, head, -rank AS version, named FROM object_version
+    WHERE bucket = ? AND key = ? AND named = 1 AND rank = ?
+) AS v LEFT JOIN object_body AS b ON b.id = v.id
+
+-- name: found_null
+SELECT v.bucket, v.key, v.id, v.size, v.modified_ms, v.etag, v.place, v.head, v.version, v.named, b.body
+FROM (
+    SELECT bucket, key, id, size, modified_ms, etag, place, head, version, named FROM object
+    WHERE bucket = ? AND key = ? AND named = 0
+    UNION ALL
+    SELECT bucket, key, id, size, modified_ms, etag, place, head, -rank AS version, named FROM object_version
+    WHERE bucket = ? AND key = ? AND named = 0
+) AS v LEFT JOIN object_body AS b ON b.id = v.id
+
+-- name: found_newest
+SELECT v.bucket, v.key, v.id, v.size, v.modified_ms, v.etag, v.place, v.head, v.version, v.named, b.body
+FROM (
+    SELECT 0 AS turn, bucket, key, id, size, modified_ms, etag, place, head, version, named FROM object
+    WHERE bucket = ? AND key = ?
+    UNION ALL
+    SELECT * FROM (
+        SELECT 1 AS turn, bucket, key, id, size, modified_ms, etag, place, head, -rank AS version, named FROM object_version
+        WHERE bucket = ? AND key = ?
+        ORDER BY rank
+        LIMIT 1
+    ) AS older
+) AS v LEFT JOIN object_body AS b ON b.id = v.id
+ORDER BY v.turn
+LIMIT 1
+
+-- name: versions
+SELECT * FROM (
+    SELECT bucket, key, id, size, modified_ms, etag, place, head, version, named FROM object
+    WHERE bucket = ? AND key >= ?
+    ORDER BY key
+    LIMIT ?
+) AS newest
+UNION ALL
+SELECT * FROM (
+    SELECT bucket, key, id, size, modified_ms, etag, place, head, -rank AS version, named FROM object_version
+    WHERE bucket = ? AND (key, rank) > (?, ?)
+    ORDER BY key, rank
+    LIMIT ?
+) AS older
+
+-- name: versions_below
+SELECT * FROM (
+    SELECT bucket, key, id, size, modified_ms, etag, place, head, version, named FROM object
+    WHERE bucket = ? AND key >= ? AND key < ?
+    ORDER BY key
+    LIMIT ?
+) AS newest
+UNION ALL
+SELECT * FROM (
+    SELECT bucket, key, id, size, modified_ms, etag, place, head, -rank AS version, named FROM object_version
+    WHERE bucket = ? AND (key, rank) > (?, ?) AND key < ?
+    ORDER BY key, rank
+    LIMIT ?
+) AS older

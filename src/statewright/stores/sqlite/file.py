@@ -23,7 +23,7 @@ Durability = Literal["full", "process"]
 
 FILE_NAME: Final = "statewright.db"
 LOCK_NAME: Final = "lock"
-SCHEMA_VERSION: Final = 4
+SCHEMA_VERSION: Final = 5
 """The newest version of the file that this program knows: one `sql/schema_NNNN.sql` for each."""
 
 APPLICATION_ID: Final = 0x53777274
