@@ -109,17 +109,24 @@ class ApiError(Exception):
     """A caller's mistake, with the service's own error code.
 
     `status` is the HTTP status where neither the service's model nor our table has the right one. `details` are
-    further members of the error's body, by name.
+    further members of the error's body, by name; `headers` further headers of S3's answer.
     """
 
     def __init__(
-        self, code: str, message: str, *, status: int | None = None, details: Mapping[str, object] | None = None
+        self,
+        code: str,
+        message: str,
+        *,
+        status: int | None = None,
+        details: Mapping[str, object] | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(f"{code}: {message}")
         self.code = code
         self.message = message
         self.status = status
         self.details: Mapping[str, object] = details or {}
+        self.headers: Mapping[str, str] = headers or {}
 
 
 class StoreError(Exception):

@@ -118,13 +118,8 @@ def test_writes_and_deletes_that_demand_something(with_store, demand, over_nothi
         assert first == (Written() if over_nothing else Refused(None))
         second = await store.objects.put(row(b"there", 12), b"abc", demand)
         assert second == (Written() if over_one else Refused(row(b"there", 10)))
-<<<<<<< HEAD
         if not demand.absent and demand.seen is None:
-            (third,) = await store.objects.delete(1, [(b"there", demand)])
-=======
-        if not demand.absent:
             (third,) = await store.objects.delete(1, [Deletion(b"there", demand)])
->>>>>>> 53459ac (Stores keep versions of objects and delete markers)
             assert isinstance(third, Written if over_one else Refused)
 
     with_store(body)

@@ -116,7 +116,7 @@ def test_what_a_bucket_has_nothing_of(s3, bucket):
 
 
 NOT_HERE: list[tuple[str, dict[str, Any]]] = [
-    ("put_bucket_versioning", {"VersioningConfiguration": {"Status": "Enabled"}}),
+    ("put_bucket_versioning", {"VersioningConfiguration": {"Status": "Enabled", "MFADelete": "Enabled"}}),
     ("put_bucket_website", {"WebsiteConfiguration": {}}),
     ("put_bucket_acl", {"GrantRead": "id=1"}),
     ("put_object_retention", {"Key": "k", "Retention": {}}),
@@ -195,7 +195,7 @@ def test_keys(s3, bucket):
         ({"IfUnmodifiedSince": +1}, None), ({"IfUnmodifiedSince": -1}, ("PreconditionFailed", 412)),
         ({"Range": "bytes=0-9"}, None), ({"Range": "bytes=99999-"}, ("InvalidRange", 416)),
         ({"PartNumber": 1}, None), ({"PartNumber": 2}, ("InvalidPartNumber", 416)),
-        ({"VersionId": "null"}, None), ({"VersionId": "other"}, ("NoSuchVersion", 404)),
+        ({"VersionId": "null"}, None), ({"VersionId": "other"}, ("InvalidArgument", 400)),
         ({"ExpectedBucketOwner": "000000000000"}, None),
         ({"ExpectedBucketOwner": "111111111111"}, ("AccessDenied", 403)),
     ],

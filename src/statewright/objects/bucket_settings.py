@@ -23,7 +23,6 @@ POLICY: Final = "policy"
 OWNERSHIP: Final = "ownership"
 LOGGING: Final = "logging"
 CORS: Final = "cors"
-VERSIONING: Final = "versioning"
 
 POLICY_BYTES: Final = 20_480
 CORS_RULES: Final = 100

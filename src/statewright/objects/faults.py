@@ -23,8 +23,25 @@ def no_such_key(key: str) -> ApiError:
 
 
 def no_such_version(key: str, version: str) -> ApiError:
-    """There is no such version; every object here has the one version `null`."""
+    """There is no such version, or it has been deleted."""
     return _fault(404, "NoSuchVersion", "The specified version does not exist.", Key=key, VersionId=version)
+
+
+def hidden_by_marker(key: str, version: str) -> ApiError:
+    """The newest version of the key is a delete marker; `version` is its id."""
+    return _with_marker(no_such_key(key), version)
+
+
+def marker_not_allowed(method: str, version: str) -> ApiError:
+    """A delete marker can only be deleted; `version` is its id."""
+    said = "The specified method is not allowed against this resource."
+    refused = _fault(405, "MethodNotAllowed", said, Method=method, ResourceType="DeleteMarker")
+    return _with_marker(refused, version, allow="DELETE")
+
+
+def _with_marker(error: ApiError, version: str, **more: str) -> ApiError:
+    headers = {"x-amz-delete-marker": "true", "x-amz-version-id": version, **more}
+    return ApiError(error.code, error.message, status=error.status, details=error.details, headers=headers)
 
 
 def no_such_upload(upload: str) -> ApiError:
@@ -51,9 +68,12 @@ def bucket_exists(bucket: str) -> ApiError:
     return _fault(409, "BucketAlreadyOwnedByYou", said, BucketName=bucket)
 
 
-def bucket_not_empty(bucket: str) -> ApiError:
-    """A bucket with objects cannot be deleted."""
-    return _fault(409, "BucketNotEmpty", "The bucket you tried to delete is not empty", BucketName=bucket)
+def bucket_not_empty(bucket: str, *, is_versioned: bool) -> ApiError:
+    """A bucket with objects, versions or markers cannot be deleted."""
+    said = "The bucket you tried to delete is not empty"
+    if is_versioned:
+        said += ". You must delete all versions in the bucket."
+    return _fault(409, "BucketNotEmpty", said, BucketName=bucket)
 
 
 def invalid_bucket_name(bucket: str) -> ApiError:

@@ -31,7 +31,9 @@ PUT: Final = "ObjectCreated:Put"
 COPIED: Final = "ObjectCreated:Copy"
 COMPLETED: Final = "ObjectCreated:CompleteMultipartUpload"
 DELETED: Final = "ObjectRemoved:Delete"
+MARKED: Final = "ObjectRemoved:DeleteMarkerCreated"
 EXPIRED: Final = "LifecycleExpiration:Delete"
+EXPIRED_BY_MARKER: Final = "LifecycleExpiration:DeleteMarkerCreated"
 TAGGED: Final = "ObjectTagging:Put"
 UNTAGGED: Final = "ObjectTagging:Delete"
 
@@ -47,13 +49,14 @@ RULE_VALUE_LENGTH: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of an object. `size` is `None` if it was deleted."""
+    """A change of an object. `size` is `None` if it was deleted; `version` is the id of a version with a name."""
 
     event: str
     key: str
     at_ms: int
     size: int | None = None
     etag: str | None = None
+    version: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +208,11 @@ def messages(
 def _record(bucket: Bucket, change: Change, owner: str, account: str, sequencer: str, request_id: str) -> JsonObject:
     seen: JsonObject = {"key": quote_plus(change.key, safe="/-_.*")}
     if change.size is not None:
-        seen |= {"size": change.size, "eTag": change.etag}
+        seen["size"] = change.size
+    if change.etag is not None:
+        seen["eTag"] = change.etag
+    if change.version is not None:
+        seen["versionId"] = change.version
     seen["sequencer"] = sequencer
     return {
         "eventVersion": "2.3" if change.event.startswith(("Lifecycle", "ObjectTagging")) else "2.1",
@@ -242,6 +249,11 @@ _BUS: Final = {
     COPIED: ("Object Created", {"reason": "CopyObject"}),
     COMPLETED: ("Object Created", {"reason": "CompleteMultipartUpload"}),
     DELETED: ("Object Deleted", {"reason": "DeleteObject", "deletion-type": "Permanently Deleted"}),
+    MARKED: ("Object Deleted", {"reason": "DeleteObject", "deletion-type": "Delete Marker Created"}),
+    EXPIRED_BY_MARKER: (
+        "Object Deleted",
+        {"reason": "Lifecycle Expiration", "deletion-type": "Delete Marker Created"},
+    ),
     EXPIRED: ("Object Deleted", {"reason": "Lifecycle Expiration", "deletion-type": "Permanently Deleted"}),
     TAGGED: ("Object Tags Added", {}),
     UNTAGGED: ("Object Tags Deleted", {}),
@@ -258,7 +270,11 @@ def bus_detail(
     kind, more = _BUS[change.event]
     seen: JsonObject = {"key": change.key}
     if change.size is not None:
-        seen |= {"size": change.size, "etag": change.etag}
+        seen["size"] = change.size
+    if change.etag is not None:
+        seen["etag"] = change.etag
+    if change.version is not None:
+        seen["version-id"] = change.version
     detail = {
         "version": "0", "bucket": {"name": bucket.name}, "object": {**seen, "sequencer": sequencer},
         "request-id": request_id, "requester": account, "source-ip-address": "127.0.0.1", **more,

@@ -10,7 +10,6 @@ import asyncio
 import builtins
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -20,9 +19,10 @@ from statewright.errors import ApiError
 from statewright.limits import LISTED_AT_ONCE, OBJECT_PUT_BYTES
 from statewright.objects import faults
 from statewright.objects.conditions import ANYWAY, ReadConditions, byte_range
+from statewright.objects.deletions import Deletions, Wanted
 from statewright.objects.intake import NOTHING_PROMISED, Body, Promise, Received, discard, receive
 from statewright.objects.names import check_bucket_name, check_metadata, key_bytes
-from statewright.objects.notifications import COPIED, DELETED, NOTIFICATION, PUT, TAGGED, UNTAGGED, Change, Outbox
+from statewright.objects.notifications import COPIED, DELETED, PUT, TAGGED, UNTAGGED, Outbox
 from statewright.objects.records import (
     STANDARD,
     Bucket,
@@ -38,6 +38,8 @@ from statewright.objects.records import (
 from statewright.objects.state import ObjectState
 from statewright.objects.uploads import Uploads, check_number
 from statewright.objects.vault import Piece
+from statewright.objects.version_lists import START, VersionListing, VersionPlace, listed_versions
+from statewright.objects.versions import NULL, Deleted, version_number, version_text
 from statewright.payload import Json, JsonMapping
 from statewright.stores.completion import Completion, adapted
 from statewright.stores.key_pages import after_prefix
@@ -45,15 +47,15 @@ from statewright.stores.object_rows import (
     IN_FILE,
     IN_ROW,
     IN_SEGMENTS,
+    MARKER,
+    NULL_VERSION,
     Demand,
     ObjectRow,
     Refused,
     SegmentRow,
-    WriteOutcome,
     Written,
     if_written,
 )
-from statewright.stores.protocol import EntryRow
 from statewright.stores.store import Store
 
 T = TypeVar("T")
@@ -88,6 +90,7 @@ class Objects:
         """
         self.state = ObjectState(store, clock, config, data, outbox)
         self.uploads = Uploads(self.state)
+        self._deletions = Deletions(self.state)
         self._changing = asyncio.Lock()
 
     async def start(self) -> None:
@@ -169,7 +172,7 @@ class Objects:
             bucket = await self.state.bucket(name)
             freed = await self.state.store.objects.drop_bucket(bucket.id)
             if freed is None:
-                raise faults.bucket_not_empty(name)
+                raise faults.bucket_not_empty(name, is_versioned=bucket.is_versioned)
             if self.state.buckets.get(name) is bucket:
                 del self.state.buckets[name]
             self.state.vault.free(freed)
@@ -217,8 +220,9 @@ class Objects:
         row = ObjectRow(
             bucket.id, name, received.id, received.size, self.state.clock.now_ms(), received.md5, received.place, head
         )
+        row = await self.state.numbered(bucket, row)
         notes = self.state.notes(bucket.name, row, event)
-        view = object_of(bucket.name, row)
+        view = object_of(self.state.buckets.get(bucket.name, bucket), row)
         writing = self.state.store.objects.put(row, received.body, demand, notes, if_written(completion, view))
         outcome = await self.state.announce(writing, notes)
         if isinstance(outcome, Written):
@@ -299,61 +303,37 @@ class Objects:
         *,
         version: str | None = None,
         demand: Demand = NO_DEMAND,
-        completion: Completion[bool] | None = None,
-    ) -> None:
-        """Delete an object; a missing one counts as deleted.
+        completion: Completion[Deleted] | None = None,
+    ) -> Deleted:
+        """Delete an object or a version, or put a marker in front; a missing object counts as deleted.
 
-        Raises: ApiError (`NoSuchBucket`, `PreconditionFailed`, `NoSuchVersion`).
+        Raises: ApiError (`NoSuchBucket`, `PreconditionFailed`, `NoSuchVersion`, `InvalidArgument` for an id that no
+            version can have).
         """
 
-        def deleted(refused: Sequence[ApiError | None]) -> bool | None:
-            return True if refused[0] is None else None
+        def deleted(answers: Sequence[ApiError | Deleted]) -> Deleted | None:
+            return answers[0] if isinstance(answers[0], Deleted) else None
 
+        if version is not None:
+            version_number(version)
         wanted = [(key, demand, version)]
-        (outcome,) = await self.delete_many(bucket, wanted, completion=adapted(completion, deleted))
-        if outcome is not None:
-            raise outcome
+        (answer,) = await self.delete_many(bucket, wanted, completion=adapted(completion, deleted))
+        if isinstance(answer, ApiError):
+            raise answer
+        return answer
 
     async def delete_many(
         self,
         bucket: str,
-        wanted: Sequence[tuple[str, Demand, str | None]],
+        wanted: Sequence[Wanted],
         event: str = DELETED,
-        completion: Completion[list[ApiError | None]] | None = None,
-    ) -> list[ApiError | None]:
-        """Delete objects, each by key, demand and version, in one transaction; the refusal of each, or `None`.
+        completion: Completion[list[ApiError | Deleted]] | None = None,
+    ) -> list[ApiError | Deleted]:
+        """Delete objects and versions in one transaction; what became of each, or its refusal.
 
         Raises: ApiError (`NoSuchBucket`).
         """
-        home = await self.state.bucket(bucket)
-        refused: list[ApiError | None] = [None] * len(wanted)
-        chosen: list[tuple[int, bytes, Demand]] = []
-        for place, (key, demand, version) in enumerate(wanted):
-            try:
-                if version not in (None, "null"):
-                    raise faults.no_such_version(key, version)
-                chosen.append((place, key_bytes(key), demand))
-            except ApiError as problem:
-                refused[place] = problem
-        notes: list[list[EntryRow]] = []
-        if self.state.outbox is not None and NOTIFICATION in home.settings:
-            now_ms = self.state.clock.now_ms()
-            notes = self.state.outbox.prepare(home, [Change(event, name.decode(), now_ms) for _, name, _ in chosen])
-
-        def answers(outcomes: Sequence[WriteOutcome]) -> list[ApiError | None]:
-            found = list(refused)
-            for (place, name, demand), outcome in zip(chosen, outcomes, strict=True):
-                if not isinstance(outcome, Written):
-                    found[place] = self.state.refusal(bucket, name, outcome, demand)
-            return found
-
-        deletions = [(name, demand) for _, name, demand in chosen]
-        writing = self.state.store.objects.delete(home.id, deletions, notes, adapted(completion, answers))
-        outcomes = await self.state.announce(writing, list(chain.from_iterable(notes)))
-        for outcome in outcomes:
-            if isinstance(outcome, Written):
-                self.state.vault.free(outcome.freed)
-        return answers(outcomes)
+        return await self._deletions.delete_many(bucket, wanted, event, completion)
 
     async def list_keys(
         self,
@@ -374,22 +354,39 @@ class Objects:
         page = await self.state.store.objects.keys(
             home.id, prefix=prefix.encode(), delimiter=delimiter.encode(), start=begin, limit=limit
         )
-        objects = [object_of(bucket, entry) for entry in page.entries if isinstance(entry, ObjectRow)]
+        objects = [object_of(home, entry) for entry in page.entries if isinstance(entry, ObjectRow)]
         prefixes = [entry.decode() for entry in page.entries if isinstance(entry, bytes)]
         last = page.entries[-1] if page.entries else None
         last_key = last.key if isinstance(last, ObjectRow) else last
         return Listing(objects, prefixes, last_key.decode() if last_key is not None else None, page.next)
 
-    async def set_tags(self, bucket: str, key: str, tags: Mapping[str, str], *, version: str | None = None) -> None:
-        """Replace the tags of an object. Raises: ApiError (`NoSuchBucket`, `NoSuchKey`)."""
+    async def list_versions(
+        self,
+        bucket: str,
+        *,
+        prefix: str = "",
+        delimiter: str = "",
+        after: VersionPlace = START,
+        limit: int = LISTED_AT_ONCE,
+    ) -> VersionListing:
+        """A page of versions and delete markers, behind a place. See `VersionPlace`.
+
+        Raises: ApiError (`NoSuchBucket`, `InvalidArgument`).
+        """
+        home = await self.state.bucket(bucket)
+        return await listed_versions(self.state.store.objects, home, prefix, delimiter, after, limit)
+
+    async def set_tags(
+        self, bucket: str, key: str, tags: Mapping[str, str], *, version: str | None = None
+    ) -> ObjectView:
+        """Replace the tags of an object or version. Raises: ApiError (`NoSuchBucket`, `NoSuchKey` ...)."""
         home = await self.state.bucket(bucket)
         for _ in range(TRIES):
-            view, _ = await self._find(home, key, version)
+            view, _ = await self._find(home, key, version, method="PUT" if tags else "DELETE")
             head = object_head(replace(view.settings, tags=dict(tags)), view.checksum, view.parts)
             notes = self.state.notes(bucket, view.row, TAGGED if tags else UNTAGGED)
-            writing = self.state.store.objects.change_head(home.id, view.row.key, view.id, head, notes)
-            if await self.state.announce(writing, notes):
-                return
+            if await self.state.announce(self.state.store.objects.change_head(view.row, head, notes), notes):
+                return view
         raise faults.conflict(key)
 
     async def copy(
@@ -478,15 +475,33 @@ class Objects:
         if not demand.is_met_by(row):
             raise self.state.refusal(bucket.name, name, Refused(row), demand)
 
-    async def _find(self, bucket: Bucket, key: str, version: str | None) -> tuple[ObjectView, bytes | None]:
-        found = await self.state.store.objects.find(bucket.id, key_bytes(key))
-        if version not in (None, "null"):
-            raise faults.no_such_version(key, version)
+    async def _find(
+        self, bucket: Bucket, key: str, version: str | None, *, method: str | None = None
+    ) -> tuple[ObjectView, bytes | None]:
+        """An object, or a version by id. With `method`, a marker in front of an object is refused as one by id is."""
+        name, rows = key_bytes(key), self.state.store.objects
+        if version is None:
+            found = await rows.find(bucket.id, name)
+            if found is None and bucket.is_versioned:
+                found = await rows.find_version(bucket.id, name, None)
+        else:
+            number = version_number(version)
+            if bucket.is_versioned:
+                found = await rows.find_version(bucket.id, name, number)
+            else:
+                found = await rows.find(bucket.id, name) if number == NULL_VERSION else None
         if found is None:
             if self.state.buckets.get(bucket.name) is None:
                 raise faults.no_such_bucket(bucket.name)
-            raise faults.no_such_key(key)
-        return object_of(bucket.name, found[0]), found[1]
+            if version is None or (version == NULL and not bucket.is_versioned):
+                raise faults.no_such_key(key)
+            raise faults.no_such_version(key, version)
+        if found[0].place == MARKER:
+            marker = version_text(found[0])
+            if version is None and method is None:
+                raise faults.hidden_by_marker(key, marker)
+            raise faults.marker_not_allowed(method or "GET", marker)
+        return object_of(bucket, found[0]), found[1]
 
     async def _pieces(self, view: ObjectView, body: bytes | None, span: tuple[int, int]) -> list[Piece] | None:
         """The places of the bytes; `None` if the object was deleted meanwhile."""

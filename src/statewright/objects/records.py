@@ -12,6 +12,7 @@ from typing import Final
 import orjson
 
 from statewright.formats import members_in
+from statewright.objects.versions import ENABLED, VERSIONING, version_text
 from statewright.payload import JsonMapping, JsonObject
 from statewright.stores.object_rows import BucketRow, ObjectRow, SegmentRow, UploadRow
 
@@ -64,10 +65,21 @@ class Bucket:
         """The name of its region, which may have been asked for by its old name, `EU`."""
         return EUROPE if self.region == "EU" else self.region
 
+    @property
+    def is_versioned(self) -> bool:
+        """True if the bucket keeps versions of objects, or has kept them."""
+        return VERSIONING in self.settings
+
+    @property
+    def keeps_versions(self) -> bool:
+        """True if a write keeps the object that it replaces, under the name of its version."""
+        return self.settings.get(VERSIONING) == ENABLED
+
 
 @dataclass(frozen=True, slots=True)
 class ObjectView:
-    """An object without its bytes. `etag` is without quotes; `parts` counts those of a multipart upload, else 0."""
+    """An object or version without its bytes. `etag` is without quotes; `parts` counts those of a multipart upload,
+    else 0. `version` is its id, `None` where the bucket has never had versions."""
 
     id: int
     bucket: str
@@ -78,6 +90,7 @@ class ObjectView:
     settings: Settings
     checksum: Checksum | None
     parts: int
+    version: str | None
     row: ObjectRow
     """The row it was read from."""
 
@@ -136,13 +149,13 @@ def object_head(settings: Settings, checksum: Checksum | None, parts: int = 0) -
     return orjson.dumps(head)
 
 
-def object_of(bucket: str, row: ObjectRow) -> ObjectView:
+def object_of(bucket: Bucket, row: ObjectRow) -> ObjectView:
     """An object from its row."""
     head = members_in(row.head, "the head of an object", FORMAT)
     found = head.get("sum")
     return ObjectView(
         row.id,
-        bucket,
+        bucket.name,
         row.key.decode(),
         row.size,
         row.etag,
@@ -150,6 +163,7 @@ def object_of(bucket: str, row: ObjectRow) -> ObjectView:
         _settings_of(head),
         Checksum(*found) if found else None,
         head.get("parts", 0),
+        version_text(row) if bucket.is_versioned else None,
         row,
     )
 

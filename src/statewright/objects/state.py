@@ -19,6 +19,7 @@ from statewright.objects.encryption import applied
 from statewright.objects.notifications import NOTIFICATION, Change, Outbox
 from statewright.objects.records import Bucket, Settings, bucket_of
 from statewright.objects.vault import Vault
+from statewright.objects.versions import version_text
 from statewright.stores.object_rows import Demand, Missing, ObjectRow, Refused
 from statewright.stores.protocol import EntryRow
 from statewright.stores.store import Store
@@ -66,13 +67,30 @@ class ObjectState:
         found = applied(settings.encryption, bucket.settings, self.config)
         return settings if found is settings.encryption else replace(settings, encryption=found)
 
+    async def numbered(self, bucket: Bucket, row: ObjectRow) -> ObjectRow:
+        """A row with the number of its version if its bucket has versions now; to be written without another await.
+
+        Then versions of a key are written in the order of their numbers.
+        """
+        if not bucket.is_versioned and not self._is_versioned(bucket):
+            return row
+        number = await self.vault.next_id()
+        home = self.buckets.get(bucket.name, bucket)
+        return replace(row, version=number, named=int(home.keeps_versions))
+
+    def _is_versioned(self, bucket: Bucket) -> bool:
+        # Versions may have been enabled since a long upload began.
+        home = self.buckets.get(bucket.name)
+        return home is not None and home.id == bucket.id and home.is_versioned
+
     def notes(self, bucket: str, row: ObjectRow, event: str) -> list[EntryRow]:
         """The outbox's entries for a change of an object, to be written with it."""
         # The bucket as it is now: notifications may have been configured since a long upload began.
         home = self.buckets.get(bucket)
         if self.outbox is None or home is None or NOTIFICATION not in home.settings:
             return []
-        change = Change(event, row.key.decode(), self.clock.now_ms(), row.size, row.etag)
+        version = version_text(row) if row.named else None
+        change = Change(event, row.key.decode(), self.clock.now_ms(), row.size, row.etag, version)
         return self.outbox.prepare(home, [change])[0]
 
     async def announce(self, writing: Awaitable[T], notes: Sequence[EntryRow]) -> T:

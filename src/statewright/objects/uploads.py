@@ -224,9 +224,10 @@ class Uploads:
         head = object_head(upload.settings, whole, len(parts))
         now_ms = self._state.clock.now_ms()
         row = ObjectRow(home.id, upload.row.key, upload.id, total, now_ms, _etag_of(parts), IN_SEGMENTS, head)
+        row = await self._state.numbered(home, row)
         notes = self._state.notes(bucket, row, COMPLETED)
         kept = [(part.number, part.row.id) for part in parts]
-        view = object_of(bucket, row)
+        view = object_of(self._state.buckets.get(bucket, home), row)
         if demand != Demand():
             demand = replace(demand, seen=upload.seen)
         writing = self._state.store.uploads.complete(row, kept, demand, notes, if_written(completion, view))
@@ -244,7 +245,7 @@ class Uploads:
         found = await self._state.store.objects.find(home.id, key_bytes(key))
         if found is None or found[0].id != upload_number(upload_id) or not chosen:
             raise faults.no_such_upload(upload_id)
-        view = object_of(home.name, found[0])
+        view = object_of(home, found[0])
         rows = await self._state.store.objects.segments(view.id)
         parts = _checked_parts(upload_id, chosen, {row.number: part_of(row) for row in rows})
         if _etag_of(parts) != view.etag:

@@ -93,6 +93,11 @@ class Vault:
         async with self._more_ids:
             return await self._next_id()
 
+    async def next_ids(self, many: int) -> list[int]:
+        """As many ids, ascending; no other call gets one between them."""
+        async with self._more_ids:
+            return [await self._next_id() for _ in range(many)]
+
     async def next_file_id(self) -> int:
         """An id for a file: it is doomed until a row names it."""
         async with self._more_ids:

@@ -118,7 +118,8 @@ class XmlBodies:
             f"{HEAD}<Error><Code>{escape(error.code)}</Code><Message>{escape(error.message)}</Message>{details}"
             f"<RequestId>{request_id}</RequestId><HostId>{request_id}</HostId></Error>"
         )
-        return Answer(status, text.encode("utf-8", "backslashreplace"), self.content_type)
+        headers = [(name.encode(), value.encode()) for name, value in error.headers.items()]
+        return Answer(status, text.encode("utf-8", "backslashreplace"), self.content_type, headers)
 
 
 def escape(text: str) -> str:

@@ -6,6 +6,7 @@ from statewright.api.operations import App, Call, operation
 from statewright.api.s3.members import TOKENS, check_owner, encoded, owner, page_size, quoted
 from statewright.objects.objects import Listing
 from statewright.objects.records import ObjectView
+from statewright.objects.version_lists import ListedVersion, VersionListing, VersionPlace
 from statewright.payload import JsonObject
 
 Request = JsonObject
@@ -56,27 +57,45 @@ async def list_objects(app: App, _call: Call, request: Request) -> Request:
 
 @operation("s3", "ListObjectVersions")
 async def list_object_versions(app: App, _call: Call, request: Request) -> Request:
-    """List a page of keys, each with its only version, `null`."""
+    """List a page of versions and delete markers; the next one by its last entry."""
+    check_owner(app, request)
     encoding, limit = request.get("EncodingType"), page_size(request, "MaxKeys", "maxKeys")
     marker, delimiter = request.get("KeyMarker") or "", request.get("Delimiter")
-    found = await _page(app, request, marker, limit, None)
-    is_cut = found.next is not None
-    versions = []
-    for view in found.objects:
-        content = _content(app, view, encoding, with_owner=True)
-        versions.append({**content, "VersionId": "null", "IsLatest": True})
+    found: VersionListing = await app.services.objects.list_versions(
+        request["Bucket"],
+        prefix=request.get("Prefix") or "",
+        delimiter=delimiter or "",
+        after=VersionPlace(marker, request.get("VersionIdMarker")),
+        limit=limit,
+    )
     return {
         **_head(request, encoding),
         "KeyMarker": encoded(marker, encoding),
         "VersionIdMarker": request.get("VersionIdMarker") or "",
-        "NextKeyMarker": encoded(found.last or "", encoding) if is_cut else None,
-        "NextVersionIdMarker": "null" if is_cut and found.objects else None,
+        "NextKeyMarker": encoded(found.next.key, encoding) if found.next is not None else None,
+        "NextVersionIdMarker": found.next.version if found.next is not None else None,
         "MaxKeys": limit,
         "Delimiter": encoded(delimiter, encoding) if delimiter else None,
         "EncodingType": encoding,
-        "IsTruncated": is_cut,
-        "Versions": versions,
-        "CommonPrefixes": _prefixes(found, encoding),
+        "IsTruncated": found.next is not None,
+        "Versions": [_version(app, one, encoding) for one in found.versions if not one.is_marker],
+        "DeleteMarkers": [_marker(app, one, encoding) for one in found.versions if one.is_marker],
+        "CommonPrefixes": [{"Prefix": encoded(prefix, encoding)} for prefix in found.prefixes],
+    }
+
+
+def _version(app: App, one: ListedVersion, encoding: str | None) -> Request:
+    content = _content(app, one.view, encoding, with_owner=True)
+    return {**content, "VersionId": one.id, "IsLatest": one.is_latest}
+
+
+def _marker(app: App, one: ListedVersion, encoding: str | None) -> Request:
+    return {
+        "Key": encoded(one.view.key, encoding),
+        "LastModified": one.view.modified_ms,
+        "VersionId": one.id,
+        "IsLatest": one.is_latest,
+        "Owner": owner(app),
     }
 
 

@@ -117,6 +117,16 @@ def settings_out(view: ObjectView) -> JsonObject:
     return found
 
 
+def version_out(view: ObjectView) -> JsonObject:
+    """The id of an object's version; nothing in a bucket that has never had versions."""
+    return {"VersionId": view.version} if view.version is not None else {}
+
+
+def named_version_out(view: ObjectView) -> JsonObject:
+    """The id of a version that a write made; nothing for the null version."""
+    return version_out(view) if view.row.named else {}
+
+
 def encryption_out(encryption: Mapping[str, str]) -> JsonObject:
     """The members of encryption, from those that an object or upload has; without any it is the service's own.
 

@@ -13,6 +13,7 @@ from statewright.api.s3.members import (
     encoded,
     encryption_out,
     initiator,
+    named_version_out,
     owner,
     page_size,
     part_checksums_out,
@@ -116,6 +117,7 @@ def _assembled(view: ObjectView) -> Request:
         "ETag": quoted(view.etag),
         **checksum_out(view.checksum),
         **encryption_out(view.settings.encryption),
+        **named_version_out(view),
     }
 
 

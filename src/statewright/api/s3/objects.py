@@ -14,6 +14,7 @@ from statewright.api.s3.members import (
     checksum_out,
     copy_source,
     encryption_out,
+    named_version_out,
     part_checksums_out,
     quoted,
     read_conditions,
@@ -22,12 +23,14 @@ from statewright.api.s3.members import (
     tag_set,
     tags_in,
     tags_in_header,
+    version_out,
 )
 from statewright.errors import ApiError
 from statewright.instants import http_date
 from statewright.objects import faults
 from statewright.objects.conditions import write_demand
 from statewright.objects.records import STANDARD, ObjectView
+from statewright.objects.versions import Deleted
 from statewright.payload import JsonMapping, JsonObject
 from statewright.stores.completion import adapted
 from statewright.stores.object_rows import Demand
@@ -64,7 +67,8 @@ async def put_object(app: App, call: Call, request: Request) -> Request:
 
 
 def _written(view: ObjectView) -> Request:
-    return {"ETag": quoted(view.etag), **checksum_out(view.checksum), **encryption_out(view.settings.encryption)}
+    answer = {"ETag": quoted(view.etag), **checksum_out(view.checksum), **encryption_out(view.settings.encryption)}
+    return {**answer, **named_version_out(view)}
 
 
 @operation("s3", "GetObject")
@@ -96,7 +100,7 @@ async def head_object(app: App, _call: Call, request: Request) -> Request:
 
 
 def _read_out(view: ObjectView, request: JsonMapping, span: tuple[int, int] | None) -> Request:
-    answer = settings_out(view)
+    answer = {**settings_out(view), **version_out(view)}
     for name, member in _OVERRIDES.items():
         if request.get(name) is not None:
             value = request[name]
@@ -112,17 +116,24 @@ def _read_out(view: ObjectView, request: JsonMapping, span: tuple[int, int] | No
 
 
 @operation("s3", "DeleteObject")
-async def delete_object(app: App, call: Call, request: Request) -> None:
-    """Delete an object, if it exists."""
+async def delete_object(app: App, call: Call, request: Request) -> Request:
+    """Delete an object, if it exists, or a version; in a bucket with versions, put a delete marker in front."""
     check_owner(app, request)
     demand = write_demand(request.get("IfMatch"), None)
-    await app.services.objects.delete(
+    deleted = await app.services.objects.delete(
         request["Bucket"],
         request["Key"],
         version=request.get("VersionId"),
         demand=demand,
-        completion=adapted(call.completion, lambda _: {}),
+        completion=adapted(call.completion, _deleted),
     )
+    return _deleted(deleted)
+
+
+def _deleted(deleted: Deleted) -> Request:
+    version = deleted.version or deleted.marker
+    answer: Request = {"VersionId": version} if version is not None else {}
+    return {**answer, "DeleteMarker": True} if deleted.marker is not None else answer
 
 
 @operation("s3", "DeleteObjects")
@@ -139,15 +150,15 @@ async def delete_objects(app: App, call: Call, request: Request) -> Request:
         etag = bare(one["ETag"]) if one.get("ETag") else None
         chosen.append((one["Key"], Demand(etag=etag), one.get("VersionId")))
 
-    def answer(refused: Sequence[ApiError | None]) -> Request:
+    def answer(answers: Sequence[ApiError | Deleted]) -> Request:
         found: Request = {}
         if not request["Delete"].get("Quiet"):
-            done = [one["Key"] for one, problem in zip(wanted, refused, strict=True) if problem is None]
-            found["Deleted"] = [{"Key": key} for key in done]
+            pairs = zip(wanted, answers, strict=True)
+            found["Deleted"] = [_deleted_one(one, done) for one, done in pairs if isinstance(done, Deleted)]
         errors = [
-            {"Key": one["Key"], "Code": problem.code, "Message": problem.message}
-            for one, problem in zip(wanted, refused, strict=True)
-            if problem is not None
+            {"Key": one["Key"], "VersionId": one.get("VersionId"), "Code": problem.code, "Message": problem.message}
+            for one, problem in zip(wanted, answers, strict=True)
+            if isinstance(problem, ApiError)
         ]
         if errors:
             found["Errors"] = errors
@@ -155,6 +166,11 @@ async def delete_objects(app: App, call: Call, request: Request) -> Request:
 
     completion = adapted(call.completion, answer)
     return answer(await app.services.objects.delete_many(request["Bucket"], chosen, completion=completion))
+
+
+def _deleted_one(wanted: JsonMapping, deleted: Deleted) -> Request:
+    found: Request = {"Key": wanted["Key"], "VersionId": deleted.version}
+    return {**found, "DeleteMarker": True, "DeleteMarkerVersionId": deleted.marker} if deleted.marker else found
 
 
 @operation("s3", "CopyObject")

@@ -17,6 +17,7 @@ from statewright.objects import bucket_settings as rules
 from statewright.objects import faults
 from statewright.objects.encryption import DEFAULT, ENCRYPTION
 from statewright.objects.lifecycle import LIFECYCLE, checked
+from statewright.objects.versions import VERSIONING
 from statewright.payload import Json, JsonMapping, JsonObject
 
 Request = JsonObject
@@ -125,21 +126,22 @@ async def get_bucket_logging(app: App, _call: Call, request: Request) -> Request
 
 @operation("s3", "GetBucketVersioning")
 async def get_bucket_versioning(app: App, _call: Call, request: Request) -> Request:
-    """Return the versioning status: suspended if it was set so, otherwise none. No bucket here has versions."""
-    found = (await bucket_of(app, request)).settings.get(rules.VERSIONING)
+    """Return whether the bucket keeps versions; nothing if that was never set."""
+    found = (await bucket_of(app, request)).settings.get(VERSIONING)
     return {"Status": found} if found is not None else {}
 
 
 @operation("s3", "PutBucketVersioning")
 async def put_bucket_versioning(app: App, _call: Call, request: Request) -> None:
-    """Accept that versioning stays off; refuse to turn it on."""
+    """Have the bucket keep versions of its objects, or stop."""
     await bucket_of(app, request)
     given = request["VersioningConfiguration"]
-    if given.get("Status") != "Suspended" or given.get("MFADelete") == "Enabled":
-        raise faults.not_here(
-            "This version of Statewright does not keep versions of objects: versioning cannot be enabled."
-        )
-    await app.services.objects.set_bucket_setting(request["Bucket"], rules.VERSIONING, "Suspended")
+    if given.get("MFADelete") == "Enabled":
+        raise faults.not_here("This version of Statewright does not have deleting with MFA (MFADelete).")
+    if given.get("Status") is None:
+        said = "The Versioning element must be specified"
+        raise ApiError("IllegalVersioningConfigurationException", said, status=400)
+    await app.services.objects.set_bucket_setting(request["Bucket"], VERSIONING, given["Status"])
 
 
 @operation("s3", "PutBucketLifecycleConfiguration")

@@ -1,0 +1,137 @@
+"""Deleting objects and versions: plainly, by id, or by a marker in front of what is there.
+
+Owns which of these a deletion is, in one transaction for all of a call, and its notifications. A bucket with versions
+gets a marker unless the caller names a version; a suspended one gets a marker without a name, in place of its null
+version.
+
+Source: user guide, "Deleting object versions from a versioning-enabled bucket", "Deleting objects from
+versioning-suspended buckets".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Final
+
+from statewright.errors import ApiError
+from statewright.objects import faults
+from statewright.objects.names import key_bytes
+from statewright.objects.notifications import DELETED, EXPIRED, EXPIRED_BY_MARKER, MARKED, NOTIFICATION, Change
+from statewright.objects.records import Bucket
+from statewright.objects.state import ObjectState
+from statewright.objects.versions import NULL, Deleted, known_number, version_text
+from statewright.stores.completion import Completion, adapted
+from statewright.stores.object_rows import (
+    MARKER,
+    NULL_VERSION,
+    Deletion,
+    Demand,
+    Missing,
+    ObjectRow,
+    WriteOutcome,
+    Written,
+)
+from statewright.stores.protocol import EntryRow
+
+_MARKER_EVENTS: Final = {DELETED: MARKED, EXPIRED: EXPIRED_BY_MARKER}
+_EMPTY_MD5: Final = "d41d8cd98f00b204e9800998ecf8427e"
+
+Wanted = tuple[str, Demand, str | None]
+"""A deletion: key, demand, and the id of a version."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """A deletion that may be tried, and its place in the call."""
+
+    place: int
+    deletion: Deletion
+    version: str | None
+
+
+class Deletions:
+    """The deletions of one server."""
+
+    def __init__(self, state: ObjectState) -> None:
+        self._state = state
+
+    async def delete_many(
+        self,
+        bucket: str,
+        wanted: Sequence[Wanted],
+        event: str = DELETED,
+        completion: Completion[list[ApiError | Deleted]] | None = None,
+    ) -> list[ApiError | Deleted]:
+        """See `Objects.delete_many`."""
+        home = await self._state.bucket(bucket)
+        # Markers are written in the order of their numbers: from here to the write, no other part runs.
+        numbers = iter(await self._state.vault.next_ids(len(wanted)) if home.is_versioned else ())
+        home = self._state.buckets.get(bucket, home)
+        answers: list[ApiError | Deleted] = [Deleted()] * len(wanted)
+        chosen: list[_Chosen] = []
+        for place, (key, demand, version) in enumerate(wanted):
+            try:
+                deletion = self._deletion(home, key, demand, version, next(numbers, 0))
+            except ApiError as problem:
+                answers[place] = problem
+            else:
+                chosen.append(_Chosen(place, deletion, version))
+        notes = self._notes(home, chosen, event)
+
+        def answered(outcomes: Sequence[WriteOutcome]) -> list[ApiError | Deleted]:
+            found = list(answers)
+            for one, outcome in zip(chosen, outcomes, strict=True):
+                found[one.place] = self._answer(bucket, one, outcome)
+            return found
+
+        writing = self._state.store.objects.delete(
+            home.id, [one.deletion for one in chosen], notes, adapted(completion, answered)
+        )
+        outcomes = await self._state.announce(writing, list(chain.from_iterable(notes)))
+        for outcome in outcomes:
+            if isinstance(outcome, Written):
+                self._state.vault.free(outcome.freed)
+        return answered(outcomes)
+
+    def _deletion(self, bucket: Bucket, key: str, demand: Demand, version: str | None, number: int) -> Deletion:
+        """Raises: ApiError (`NoSuchVersion`, or as `key_bytes`)."""
+        name = key_bytes(key)
+        if version is not None:
+            known = known_number(version)
+            if known is None or (known != NULL_VERSION and not bucket.is_versioned):
+                raise faults.no_such_version(key, version)
+            return Deletion(name, demand, known if bucket.is_versioned else None)
+        if not number:
+            return Deletion(name, demand)
+        now_ms, named = self._state.clock.now_ms(), int(bucket.keeps_versions)
+        marker = ObjectRow(bucket.id, name, number, 0, now_ms, "", MARKER, b"{}", number, named)
+        return Deletion(name, demand, marker=marker)
+
+    def _notes(self, bucket: Bucket, chosen: Sequence[_Chosen], event: str) -> list[list[EntryRow]]:
+        if self._state.outbox is None or NOTIFICATION not in bucket.settings:
+            return []
+        now_ms = self._state.clock.now_ms()
+        changes: list[Change] = []
+        for one in chosen:
+            key, marker = one.deletion.key.decode(), one.deletion.marker
+            if marker is not None:
+                text = version_text(marker) if marker.named else None
+                changes.append(Change(_MARKER_EVENTS[event], key, now_ms, etag=_EMPTY_MD5, version=text))
+            else:
+                text = one.version if bucket.is_versioned and one.version != NULL else None
+                changes.append(Change(event, key, now_ms, version=text))
+        return self._state.outbox.prepare(bucket, changes)
+
+    def _answer(self, bucket: str, one: _Chosen, outcome: WriteOutcome) -> ApiError | Deleted:
+        deletion = one.deletion
+        if isinstance(outcome, Missing) and one.version is not None:
+            return faults.no_such_version(deletion.key.decode(), one.version)
+        if not isinstance(outcome, Written):
+            return self._state.refusal(bucket, deletion.key, outcome, deletion.demand)
+        if deletion.marker is not None:
+            return Deleted(marker=version_text(deletion.marker))
+        if outcome.gone is None:
+            return Deleted()
+        return Deleted(one.version, one.version if outcome.gone.place == MARKER else None)
