@@ -248,7 +248,7 @@ LONG = {"Source": "s", "DetailType": "t", "Detail": json.dumps({"a": "x" * 600_0
         ("create_event_bus", {"Name": "default"}, "ResourceAlreadyExistsException", "Event bus default already"),
         ("create_event_bus", {"Name": "a/b"}, INVALID, "Event bus name must not contain '/'."),
         ("delete_event_bus", {"Name": "default"}, INVALID, "Cannot delete event bus default."),
-        ("remove_permission", {"StatementId": "x"}, NOT_FOUND, "EventBus does not have a policy."),
+        ("remove_permission", {"StatementId": "x"}, NOT_FOUND, "Statement with the provided id does not exist."),
         ("test_event_pattern", {"EventPattern": "{}", "Event": "{}"}, BAD_PATTERN, "Empty object"),
         ("test_event_pattern", {"EventPattern": '{"a": [1]}', "Event": "{"}, INVALID, "not a valid JSON"),
         ("test_event_pattern", {"EventPattern": '{"a": [1]}', "Event": "{}"}, INVALID, "id is a required"),
@@ -278,7 +278,7 @@ PATHS = {"InputPathsMap": {"a": "$.detail"}, "InputTemplate": '"<b>"'}
         ({"Arn": QUEUE, "Input": "{"}, "JSON syntax error in input for target 1."),
         ({"Arn": QUEUE, "Input": "1", "InputPath": "$"}, "Only one of Input, InputPath, or InputTransformer"),
         ({"Arn": QUEUE + ".fifo"}, "SqsParameters must be specified for target: 1."),
-        ({"Arn": QUEUE, "InputTransformer": PATHS}, "has the variable <b> that is not defined"),
+        ({"Arn": QUEUE, "InputTransformer": PATHS}, "contains invalid placeholder b."),
     ],
 )
 def test_targets_that_are_refused(server, target, text):

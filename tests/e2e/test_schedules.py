@@ -153,7 +153,7 @@ def test_kills_lose_no_instant(tmp_path):
     data = tmp_path / "data"
     server = Server(data)
     url, arn = queue(server)
-    # Whole seconds, each chosen right before it is sent: the service refuses what has passed by then.
+    # Whole seconds, each chosen right before it is sent: what has passed by then never fires.
     soon: list[datetime] = []
     for number in range(3):
         at = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=4 + number)

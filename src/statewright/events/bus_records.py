@@ -14,7 +14,7 @@ import orjson
 from statewright.config import Config
 from statewright.engine.catalogue_timers import timer_row
 from statewright.errors import ApiError
-from statewright.events.expressions import Expression, ExpressionError, parse
+from statewright.events.expressions import Expression, ExpressionError, parse, read_given
 from statewright.events.inputs import PREDEFINED, variables_of
 from statewright.events.patterns import BadPattern, pattern_of
 from statewright.events.targets import UNIVERSAL, Unsupported, call_of
@@ -126,10 +126,13 @@ def too_many() -> ApiError:
     return ApiError("LimitExceededException", "The requested resource exceeds the maximum number allowed.")
 
 
-def read_pattern(text: str) -> Pattern:
-    """Compile an event pattern. Raises: ApiError (`InvalidEventPatternException`)."""
+def read_pattern(text: str, *, is_new: bool = False) -> Pattern:
+    """Compile an event pattern; a new one is refused if its wildcards are too complex.
+
+    Raises: ApiError (`InvalidEventPatternException`).
+    """
     try:
-        return pattern_of(text, leaves=False)
+        return pattern_of(text, leaves=False, is_new=is_new)
     except BadPattern as problem:
         reason = f"Event pattern is not valid. Reason: {problem}"
         raise ApiError("InvalidEventPatternException", reason) from None
@@ -148,13 +151,13 @@ def check_rule(rule: Rule) -> None:
     if rule.pattern is None and rule.expression is None:
         raise invalid("Parameter(s) EventPattern or ScheduleExpression must be specified.")
     if rule.pattern is not None:
-        read_pattern(rule.pattern)
+        read_pattern(rule.pattern, is_new=True)
     if rule.expression is None:
         return
     if rule.bus != DEFAULT_BUS:
         raise invalid("ScheduleExpression is supported only on the default event bus.")
     try:
-        parse(rule.expression, rules=True)
+        read_given(rule.expression, rules=True)
     except ExpressionError:
         raise invalid("Parameter ScheduleExpression is not valid.") from None
 
@@ -203,7 +206,7 @@ def _check_template(target: JsonMapping) -> None:
     known = {*(transformer.get("InputPathsMap") or ()), *PREDEFINED}
     for name in variables_of(transformer.get("InputTemplate") or ""):
         if name not in known:
-            raise invalid(f"InputTemplate for target {target['Id']} has the variable <{name}> that is not defined.")
+            raise invalid(f"InputTemplate for target {target['Id']} contains invalid placeholder {name}.")
     for name in transformer.get("InputPathsMap") or ():
         if name in PREDEFINED:
             raise invalid(f"InputPathsMap for target {target['Id']} defines <{name}>, which is reserved.")

@@ -153,8 +153,6 @@ class Buses:
     async def forbid(self, name: str, statement_id: str) -> None:
         """Remove a statement from the policy of a bus. Raises: ApiError (`ResourceNotFoundException`)."""
         bus = self.get(name)
-        if not bus.statements:
-            raise ApiError("ResourceNotFoundException", "EventBus does not have a policy.")
         kept = [one for one in bus.statements if one.get("Sid") != statement_id]
         if len(kept) == len(bus.statements):
             raise ApiError("ResourceNotFoundException", "Statement with the provided id does not exist.")

@@ -161,7 +161,7 @@ class Deliveries:
         try:
             call = call_of(delivery.target, payload, delivery.call_id)
         except Unsupported as reason:
-            refused = ApiError("UnsupportedTarget", str(reason), status=400)
+            refused = ApiError(reason.code, str(reason), status=400)
             await self._give_up(delivery, None, refused, None)
             return
         problem = await self._attempt(call, delivery)

@@ -18,7 +18,8 @@ class Delivery:
     """One invocation of a target. `target` has the members that a schedule or rule gives it.
 
     Topics add others: `Http` has the headers of a POST to `Arn`, `Phases` a policy of `retry_phases`, and
-    `IsSubscription` the names that dead letters have.
+    `IsSubscription` says that dead letters have no attributes. Rules add `InvalidInput`, the reason why an event makes
+    no input.
 
     `event_ms` is the instant from which its age counts. `origin` has attributes of a dead letter, `dead_body` is its
     body, `None` for the parameters of the call. `counts_attempts` says that the payload has the keyword of the

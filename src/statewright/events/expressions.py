@@ -24,6 +24,7 @@ LAST_YEAR: Final = 2199
 _UNIT_MS: Final = {"minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
 _RATE: Final = re.compile(r"rate\(\s*([0-9]{1,9})\s+(minute|hour|day)(s?)\s*\)", re.ASCII)
 _AT: Final = re.compile(r"at\(\s*([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2})\s*\)", re.ASCII)
+_PADDED: Final = re.compile(r"(?:rate|at)\((?:\s|.*\s\)$)")
 _CRON: Final = re.compile(r"cron\(([^()]*)\)")
 _MONTHS: Final = {
     "JAN": 1, "FEB": 2, "MAR": 3, "APR": 4, "MAY": 5, "JUN": 6,
@@ -145,6 +146,16 @@ def parse(text: str, zone: tzinfo = UTC, *, rules: bool = False) -> Expression:
     if cron is None:
         raise ExpressionError("an expression is rate(value unit), cron(fields) or at(yyyy-mm-ddThh:mm:ss)")
     return _cron(cron[1].split(), zone, rules)
+
+
+def read_given(text: str, zone: tzinfo = UTC, *, rules: bool = False) -> Expression:
+    """As `parse`, for an expression of a request: the service takes no blanks within the parentheses (observed).
+
+    Raises: ExpressionError.
+    """
+    if _PADDED.match(text):
+        raise ExpressionError("there are blanks after ( or before )")
+    return parse(text, zone, rules=rules)
 
 
 @lru_cache(maxsize=1024)

@@ -13,6 +13,7 @@ from statewright.payload import Json, JsonMapping, dump_json
 
 _STEP: Final = re.compile(r"\.([A-Za-z0-9_\-/*]+)|\[([0-9]+|\*)\]|\[['\"]([^'\"]+)['\"]\]")
 _VARIABLE: Final = re.compile(r"<([A-Za-z0-9_.\-]+)>")
+_LEADING: Final = re.compile(r"\s*<([A-Za-z0-9_.\-]+)>\s*\S")
 MISSING: Final = object()
 """Stands for the value at a path that an event does not have."""
 PREDEFINED: Final = frozenset(
@@ -57,8 +58,12 @@ def value_at(path: str, event: Json) -> Json:
     return None if found is MISSING else found
 
 
+class InvalidInput(ValueError):
+    """A template makes no valid input of an event; the message says why."""
+
+
 def payload_of(target: JsonMapping, event: JsonMapping, predefined: JsonMapping) -> str:
-    """The payload of a target. `predefined` has the variables that every template knows."""
+    """The payload of a target. `predefined` has the variables that every template knows. Raises: InvalidInput."""
     if target.get("Input") is not None:
         constant: str = target["Input"]
         return constant
@@ -77,8 +82,15 @@ def fill(template: str, variables: JsonMapping) -> str:
     """A template with its variables replaced.
 
     Within quotes a string is inserted as it is and any other value without its quotes; outside, as JSON. A variable
-    that the event does not have is nothing within quotes and an empty string outside (our reading).
+    that the event does not have is nothing within quotes and an empty string outside (observed).
+
+    Raises: InvalidInput, if an object or array would stand within quotes of JSON, or if text follows a variable that
+    begins the template without quotes: the service delivers neither (observed).
     """
+    is_json = template.lstrip()[:1] in ("{", "[")
+    leading = _LEADING.match(template)
+    if leading is not None and leading[1] in variables:
+        raise InvalidInput(f"text follows the variable <{leading[1]}>, which begins the template without quotes")
     parts: list[str] = []
     quoted = False
     end = 0
@@ -93,6 +105,8 @@ def fill(template: str, variables: JsonMapping) -> str:
         value = variables[found[1]]
         if value is MISSING:
             parts.append("" if quoted else '""')
+        elif quoted and is_json and isinstance(value, (dict, list)):
+            raise InvalidInput(f"the value of the variable <{found[1]}> is an object or array, within quotes of JSON")
         elif quoted:
             parts.append(value if isinstance(value, str) else dump_json(value).replace('"', ""))
         else:

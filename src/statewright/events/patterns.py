@@ -12,7 +12,7 @@ from typing import Final
 
 from statewright.asl.text.jackson import fault_at, first_fault
 from statewright.payload import JsonTextError, parse_json
-from statewright.query.event_pattern import EVENTS, Dialect, Pattern, PatternError, compile_pattern
+from statewright.query.event_pattern import EVENTS, Dialect, Pattern, PatternError, compile_pattern, refuse_complex
 
 _DECODER: Final = json.JSONDecoder()
 _BLANK: Final = re.compile(r"[ \t\r\n]*")
@@ -22,13 +22,22 @@ class BadPattern(ValueError):
     """A text is no pattern; the message is the service's reason."""
 
 
-def pattern_of(text: str, *, leaves: bool = True, dialect: Dialect = EVENTS) -> Pattern:
-    """Compile the text of a pattern; the options are those of `compile_pattern`. Raises: BadPattern."""
+def pattern_of(text: str, *, leaves: bool = True, dialect: Dialect = EVENTS, is_new: bool = False) -> Pattern:
+    """Compile the text of a pattern; the options are those of `compile_pattern`.
+
+    A pattern that `is_new` is refused if its wildcards are too complex; a stored one keeps working.
+
+    Raises: BadPattern.
+    """
     fault = first_fault(text)
     if fault is not None:
         raise BadPattern(fault.message)
     try:
-        return compile_pattern(parse_json(text), leaves=leaves, dialect=dialect)
+        pattern = parse_json(text)
+        compiled = compile_pattern(pattern, leaves=leaves, dialect=dialect)
+        if is_new:
+            refuse_complex(pattern)
+        return compiled
     except JsonTextError as problem:
         raise BadPattern(str(problem)) from None
     except PatternError as problem:

@@ -36,8 +36,9 @@ from statewright.events.deliveries import MOST_AGE_SECONDS, Deliveries
 from statewright.events.delivery_records import Delivery, call_id_of
 from statewright.events.due_work import DueWork
 from statewright.events.expressions import Rate
-from statewright.events.inputs import payload_of, with_paths
+from statewright.events.inputs import InvalidInput, payload_of, with_paths
 from statewright.events.meter import BusMeter
+from statewright.events.targets import INVALID_INPUT
 from statewright.instants import iso_seconds
 from statewright.metrics.recorder import Recorder
 from statewright.payload import JsonMapping, JsonObject, dump_json
@@ -250,7 +251,7 @@ class Rules:
             "aws.events.rule-arn": arn,
             "aws.events.rule-name": rule.name,
             "aws.events.event.ingestion-time": iso_seconds(now_ms),
-            "aws.events.event": {name: value for name, value in event.items() if name != "detail"},
+            "aws.events.event": _without_detail(event),
             "aws.events.event.json": event,
         }
         found: list[Delivery] = []
@@ -262,11 +263,13 @@ class Rules:
                 else:
                     log.warning("rule %s does not forward an event that was forwarded from another bus", rule.key)
                 continue
-            payload = payload_of(target, event, predefined)
             number = self._deliveries.next_number()
-            found.append(
-                Delivery(number, with_paths(target, event), payload, now_ms, now_ms, {"RULE_ARN": arn}, dead_body=whole)
-            )
+            filled = with_paths(target, event)
+            try:
+                payload = payload_of(target, event, predefined)
+            except InvalidInput as problem:
+                payload, filled = "", {**filled, INVALID_INPUT: str(problem)}
+            found.append(Delivery(number, filled, payload, now_ms, now_ms, {"RULE_ARN": arn}, dead_body=whole))
         if self.meter is not None:
             self.meter.matched(rule.bus, rule.name, len(found) + forwards, by_pattern=rule.pattern is not None)
         return found
@@ -328,3 +331,8 @@ class Rules:
             "source": "aws.events", "account": self._config.account, "time": iso_seconds(rule.next_ms),
             "region": self._config.region, "resources": [rule.arn(self._config)], "detail": {},
         }  # fmt: skip
+
+
+def _without_detail(event: Event) -> JsonObject:
+    """An event as the variable `aws.events.event` has it: without its detail, and with `detailType` (observed)."""
+    return {"detailType" if name == "detail-type" else name: one for name, one in event.items() if name != "detail"}

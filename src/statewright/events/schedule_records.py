@@ -15,7 +15,7 @@ from typing import Final
 from statewright.config import Config
 from statewright.engine.catalogue_timers import timer_row
 from statewright.errors import ApiError
-from statewright.events.expressions import At, Expression, ExpressionError, parse, zone_named
+from statewright.events.expressions import At, Expression, ExpressionError, parse, read_given, zone_named
 from statewright.events.targets import READ_ONLY, UNIVERSAL, CallService, Unsupported, call_of
 from statewright.payload import JsonMapping, JsonObject
 from statewright.stores.entries import EntryKind
@@ -161,13 +161,10 @@ def check(schedule: Schedule, now_ms: int, calls: CallService | None, before: Sc
     except ExpressionError:
         raise invalid(f"Invalid Schedule Expression Timezone {schedule.timezone}.") from None
     try:
-        expression = parse(schedule.expression, zone)
+        expression = read_given(schedule.expression, zone)
     except ExpressionError:
         raise invalid(f"Invalid Schedule Expression {schedule.expression}.") from None
-    if isinstance(expression, At):
-        if expression.after(now_ms) is None and (before is None or before.expression != schedule.expression):
-            raise invalid(f"Invalid Schedule Expression {schedule.expression}.")
-    else:
+    if not isinstance(expression, At):
         _check_dates(schedule, now_ms, before)
     _check_window(schedule.window)
     _check_target(schedule.target, calls)

@@ -245,6 +245,8 @@ class Scheduler:
     def _armed(self, schedule: Schedule, now_ms: int) -> Schedule:
         """A schedule with its next instant from now on; one at exactly `now_ms` counts."""
         following = schedule.following(now_ms - 1) if schedule.state == "ENABLED" else None
+        if following is None and schedule.state == "ENABLED":
+            log.warning("schedule %s has no instant that is to come: it never fires", schedule.key)
         next_ms, due_ms = following or (None, None)
         return replace(schedule, next_ms=next_ms, due_ms=due_ms)
 

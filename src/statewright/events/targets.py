@@ -62,8 +62,20 @@ class TargetCall:
         return f"arn:aws:scheduler:::aws-sdk:{self.service}:{self.action}"
 
 
+INVALID_INPUT: Final = "InvalidInput"
+"""The member of a target that says why it has no input; rules add it."""
+
+
 class Unsupported(Exception):
     """This server cannot reach the target; the message says why."""
+
+    code = "UnsupportedTarget"
+
+
+class NoInput(Unsupported):
+    """The event has no input for the target; the message says why."""
+
+    code = "InvalidRequestContentException"
 
 
 def call_of(target: JsonMapping, payload: str, call_id: str) -> TargetCall:
@@ -71,9 +83,11 @@ def call_of(target: JsonMapping, payload: str, call_id: str) -> TargetCall:
 
     `call_id` names the invocation, the same in every attempt; it becomes the name of an execution.
 
-    Raises: Unsupported.
+    Raises: Unsupported, NoInput.
     """
     arn: str = target["Arn"]
+    if INVALID_INPUT in target:
+        raise NoInput(target[INVALID_INPUT])
     if "Http" in target:
         return TargetCall("http", "post", {"Url": arn, "Headers": target["Http"], "Body": payload})
     universal = UNIVERSAL.fullmatch(arn)

@@ -18,10 +18,15 @@ from typing import Final
 from statewright.payload import Json, dump_json
 from statewright.query.matching import Matching
 from statewright.query.pattern_leaves import Accepted, ArrayTest, Leaf, Span, Test, compile_leaf
-from statewright.query.wildcards import Wildcards
+from statewright.query.wildcards import Wildcards, is_complex
 
 MOST_OTHERS: Final = 32
 """Wildcards and negations in one leaf. Ours: each is tried on each element of an array."""
+
+_COMPLEX: Final = (
+    "Rule is too complex - try using fewer wildcard characters or fewer repeating character sequences after a wildcard "
+    "character"
+)
 
 MISSING: Final = object()
 NUMBER_BOUND: Final = 5e9
@@ -89,6 +94,27 @@ def compile_pattern(pattern: Json, *, leaves: bool = True, dialect: Dialect = EV
     if not pattern and not leaves:
         raise PatternError("Empty objects are not allowed", closed=True)
     return _object(pattern, (), dialect)
+
+
+def refuse_complex(pattern: Json) -> None:
+    """Refuse a compiled pattern that has a wildcard of too much complexity. Raises: PatternError."""
+    if isinstance(pattern, dict):
+        for inner in pattern.values():
+            refuse_complex(inner)
+    elif isinstance(pattern, list):
+        for choice in pattern:
+            if isinstance(choice, dict):
+                _refuse_complex_choice(choice)
+
+
+def _refuse_complex_choice(choice: Mapping[str, Json]) -> None:
+    """As `refuse_complex`, for an operator or an alternative of `$or`."""
+    negated = choice.get("anything-but")
+    refused = negated.get("wildcard") if isinstance(negated, dict) else None
+    texts = [choice.get("wildcard"), *(refused if isinstance(refused, list) else [refused])]
+    if any(isinstance(text, str) and is_complex(text) for text in texts):
+        raise PatternError(_COMPLEX, is_located=False)
+    refuse_complex(choice)
 
 
 def _object(pattern: Mapping[str, Json], where: Place, dialect: Dialect) -> Test:

@@ -5,10 +5,22 @@ Each piece between stars is searched once, after the one before it, so the time 
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final
 
 _QUADRATIC_CHARACTERS: Final = 30_000
 """CPython searches longer texts for any text in linear time."""
+
+
+MOST_ALIKE: Final = 4
+"""Pieces after a star that may begin with the same character. Ours: the service's rule is not published, and refuses
+`*:*:*:*:*:event-bus/*` (observed)."""
+
+
+def is_complex(pattern: str) -> bool:
+    """True if more than `MOST_ALIKE` of the pieces that follow a star begin with the same character."""
+    starts = Counter(piece[0] for piece in _pieces(pattern)[1:] if piece)
+    return max(starts.values(), default=0) > MOST_ALIKE
 
 
 class Wildcards:

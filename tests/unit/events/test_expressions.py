@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pytest
 
-from statewright.events.expressions import ExpressionError, parse, upcoming, zone_named
+from statewright.events.expressions import ExpressionError, parse, read_given, upcoming, zone_named
 from tests.unit.events.running import ms
 
 
@@ -124,6 +124,24 @@ def test_expressions_of_rules_are_stricter(text: str, fine: bool) -> None:
     else:
         with pytest.raises(ExpressionError):
             parse(text, rules=True)
+
+
+def test_the_lists_and_ranges_of_a_cron() -> None:
+    assert following("cron(10-14/2 6-6 ? * 2,4,6 *)", "2026-01-01T00:00", 4) == [
+        f"2026-01-{at}+00:00" for at in ("02T06:10", "02T06:12", "02T06:14", "05T06:10")
+    ]
+    assert following("cron(*/20 0-23/12 ? * * *)", "2026-01-01T00:30", 3) == [
+        f"2026-01-01T{at}+00:00" for at in ("00:40", "12:00", "12:20")
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["rate( 5 minutes)", "rate(5 minutes )", "at( 2030-01-01T00:00:00)", " rate(5 minutes)"]
+)
+def test_requests_have_no_blanks_in_parentheses(text: str) -> None:
+    with pytest.raises(ExpressionError):
+        read_given(text)
+    read_given(text.replace("( ", "(").replace(" )", ")").strip())
 
 
 def test_unknown_time_zones() -> None:

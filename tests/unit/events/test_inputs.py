@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from statewright.events.inputs import payload_of, value_at, variables_of, with_paths
+from statewright.events.inputs import InvalidInput, payload_of, value_at, variables_of, with_paths
 from statewright.events.targets import call_of
 
 EVENT = {
@@ -45,7 +45,11 @@ def test_paths(path: str, value: Any) -> None:
     [
         ('"order <id> of <shop>"', '"order i of shop"'),
         ('{"id": <id>, "all": <items>, "yes": <yes>}', '{"id": "i", "all": [{"n":1},{"n":2}], "yes": true}'),
-        ('{"id": "<id>", "s": "\\"<shop>\\" <items>"}', '{"id": "i", "s": "\\"shop\\" [{n:1},{n:2}]"}'),
+        ('{"id": "<id>", "s": "\\"<shop>\\" <yes>"}', '{"id": "i", "s": "\\"shop\\" true"}'),
+        ('"<shop>: <items>, <one>"', '"shop: [{n:1},{n:2}], {n:1}"'),
+        ("<items>", '[{"n":1},{"n":2}]'),
+        (" <shop> ", ' "shop" '),
+        ("<not known> and more", "<not known> and more"),
         ('{"gone": <gone>, "text": "<gone>"}', '{"gone": "", "text": ""}'),
         ('"<shop>"\n"<id>"', '"shop"\n"i"'),
         ('{"rule": <aws.events.rule-name>}', '{"rule": "r"}'),
@@ -56,10 +60,28 @@ def test_paths(path: str, value: Any) -> None:
 def test_templates(template: str, text: str) -> None:
     paths = {
         "id": "$.detail.id-1", "shop": "$.source", "items": "$.detail.items", "yes": "$.detail.yes",
-        "gone": "$.detail.gone",
+        "gone": "$.detail.gone", "one": "$.detail.items[0]",
     }  # fmt: skip
     target = {"InputTransformer": {"InputPathsMap": paths, "InputTemplate": template}}
     assert payload_of(target, EVENT, {"aws.events.rule-name": "r"}) == text
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        '{"all": "<items>"}',
+        '["the first is <one>"]',
+        ' {"a": "x <items>"}',
+        "<shop> is open",
+        "<one>, <items>",
+        "<items>\n<shop>",
+    ],
+)
+def test_templates_that_make_no_input(template: str) -> None:
+    paths = {"shop": "$.source", "items": "$.detail.items", "one": "$.detail.items[0]"}
+    target = {"InputTransformer": {"InputPathsMap": paths, "InputTemplate": template}}
+    with pytest.raises(InvalidInput):
+        payload_of(target, EVENT, {})
 
 
 @pytest.mark.parametrize(

@@ -210,6 +210,36 @@ def test_retries_and_a_dead_letter_with_the_event() -> None:
     on_rig(test)
 
 
+def test_an_event_that_makes_no_input_is_a_dead_letter() -> None:
+    async def test(rig: Rig) -> None:
+        template = {"InputPathsMap": {"all": "$.detail"}, "InputTemplate": '{"all": "<all>"}'}
+        await rig.rule("r", SHOP, target={"DeadLetterConfig": {"Arn": DEAD}, "InputTransformer": template})
+        await rig.put({"n": 1})
+        await rig.let(HOUR)
+        assert rig.targets.requests() == []
+        [letter] = rig.targets.requests("dead")
+        assert letter["MessageAttributes"]["ERROR_CODE"]["StringValue"] == "INVALID_JSON"
+        assert json.loads(letter["MessageBody"])["detail"] == {"n": 1}
+
+    on_rig(test)
+
+
+def test_the_event_without_its_detail_names_the_detail_type_as_one_word() -> None:
+    async def test(rig: Rig) -> None:
+        template = {"InputTemplate": '{"short": <aws.events.event>, "whole": <aws.events.event.json>}'}
+        await rig.rule("r", SHOP, target={"InputTransformer": template})
+        await rig.put({"n": 1})
+        await rig.let(SECOND)
+        [request] = rig.targets.requests()
+        made = json.loads(request["MessageBody"])
+        assert sorted(made["short"]) == [
+            "account", "detailType", "id", "region", "resources", "source", "time", "version",
+        ]  # fmt: skip
+        assert {"detail", "detail-type"} < made["whole"].keys()
+
+    on_rig(test)
+
+
 @pytest.mark.parametrize(
     ("problem", "code"),
     [

@@ -52,6 +52,19 @@ def test_a_one_time_schedule_ignores_dates_and_may_delete_itself() -> None:
     on_rig(test)
 
 
+def test_a_time_that_has_passed_never_fires() -> None:
+    async def test(rig: Rig) -> None:
+        for name, after in (("stays", "NONE"), ("stays-too", "DELETE")):
+            await rig.create(name, "at(2020-01-01T00:00:00)", ActionAfterCompletion=after)
+        await rig.let(2 * DAY)
+        assert rig.targets.calls == []
+        # A schedule is deleted after its last invocation, and there was none.
+        for name in ("stays", "stays-too"):
+            assert (await rig.scheduler.get("default", name)).next_ms is None
+
+    on_rig(test)
+
+
 def test_a_recurring_schedule_deletes_itself_after_its_last_instant() -> None:
     async def test(rig: Rig) -> None:
         now = rig.clock.now_ms()
@@ -312,7 +325,8 @@ TARGET = {"Arn": QUEUE, "RoleArn": ROLE, "Input": "x"}
     ("given", "said"),
     [
         ({"ScheduleExpression": "rate(1 foo)"}, "Invalid Schedule Expression rate(1 foo)."),
-        ({"ScheduleExpression": "at(2020-01-01T00:00:00)"}, "Invalid Schedule Expression at(2020-01-01T00:00:00)."),
+        ({"ScheduleExpression": "at(2020-01-01T00:00:00Z)"}, "Invalid Schedule Expression at(2020-01-01T00:00:00Z)."),
+        ({"ScheduleExpression": "rate( 5 minutes )"}, "Invalid Schedule Expression rate( 5 minutes )."),
         ({"ScheduleExpressionTimezone": "Mars"}, "Invalid Schedule Expression Timezone Mars."),
         ({"StartDate": 0}, "The StartDate you specify cannot be earlier than 5 minutes ago."),
         ({"EndDate": 0}, "The EndDate you specify cannot be in the past."),

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from statewright.query.event_pattern import TOPICS, PatternError, compile_pattern
+from statewright.query.event_pattern import TOPICS, PatternError, compile_pattern, refuse_complex
 from statewright.query.matching import Matching
 
 EVENT: dict[str, Any] = {
@@ -139,6 +139,27 @@ def test_what_is_no_object_matches_only_absence():
 def test_patterns_that_are_none(pattern, words):
     with pytest.raises(PatternError, match=words):
         compile_pattern(pattern)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "complex_"),
+    [
+        ({"a": [{"wildcard": "*x1*x2*x3*x4*x5"}]}, True),
+        ({"a": {"b": ["c", {"anything-but": {"wildcard": ["*", "*-*-*-*-*-"]}}]}}, True),
+        ({"$or": [{"a": [1]}, {"a": [{"wildcard": "x*,*,*,*,*,"}]}]}, True),
+        ({"a": [{"wildcard": "x1*x2*x3*x4*x5*"}]}, False),
+        ({"a": [{"wildcard": "arn:*:*:*:*:event-bus/x"}]}, False),
+        # A field of that name, not the operator.
+        ({"wildcard": ["*x1*x2*x3*x4*x5"]}, False),
+    ],
+)
+def test_wildcards_may_be_too_complex(pattern, complex_):
+    compile_pattern(pattern)
+    if complex_:
+        with pytest.raises(PatternError, match="Rule is too complex - try using fewer wildcard characters"):
+            refuse_complex(pattern)
+    else:
+        refuse_complex(pattern)
 
 
 LONG = 10**400

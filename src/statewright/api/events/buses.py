@@ -149,7 +149,7 @@ async def put_events(app: App, call: Call, request: Json) -> Json:
 @operation("events", "TestEventPattern")
 async def try_event_pattern(app: App, _call: Call, request: Json) -> Json:
     """Return whether a pattern matches an event."""
-    pattern = read_pattern(request["EventPattern"])
+    pattern = read_pattern(request["EventPattern"], is_new=True)
     try:
         event = orjson.loads(request["Event"])
     except orjson.JSONDecodeError:
