@@ -259,7 +259,7 @@ class Engine:
             if self.admission.limits(target.machine_id):
                 await self._enter(live)
             else:
-                await self.runner.begin(live)
+                await self.runner.begin(live, events.ExecutionStarted(input_text))
         except AlreadyThere as taken:
             return self._same_start(taken.row, head)
         self.names.remember(arn, live.id)
@@ -272,7 +272,7 @@ class Engine:
         queued = self.admission.enter(machine, live.id)
         begun = self.runner.begin(
             live,
-            events.ExecutionQueued() if queued else None,
+            events.ExecutionQueued(live.head.input) if queued else events.ExecutionStarted(live.head.input),
             never_began=lambda: self.admission.left(machine, live.id),
         )
         if queued:

@@ -137,6 +137,8 @@ def run_frame(turn: Turn, frame: Frame) -> None:
                 state.transitions += 1
                 frame.entered_previous = frame.last_event
                 frame.entered_ms = turn.now_ms
+                if turn.first_text is not None:
+                    shown, turn.first_text = turn.first_text, None
                 frame.entered_event = turn.record(frame, definition.entered, {"name": definition.name, "input": shown})
                 went_on = BEGIN[definition.type](turn, frame, definition)
             elif phase == AGAIN:
@@ -170,11 +172,12 @@ def resume(turn: Turn, frame: Frame, handler: Callable[[], bool]) -> None:
 # ------------------------------------------------------------------ one handler for each event
 
 
-def on_started(turn: Turn, _event: events.ExecutionStarted) -> None:
+def on_started(turn: Turn, event: events.ExecutionStarted) -> None:
     """Record the start, start the machine's own clock, and queue the first state."""
     if not turn.state.last_event_id:
-        record_start(turn)
+        record_start(turn, event.text)
         begin_running(turn)
+        turn.first_text = event.text
 
 
 def on_forked(turn: Turn, event: events.ExecutionForked) -> None:
@@ -191,10 +194,10 @@ def on_forked(turn: Turn, event: events.ExecutionForked) -> None:
         state.variables_bytes = variables_bytes(root.variables)
 
 
-def on_queued(turn: Turn, _event: events.ExecutionQueued) -> None:
+def on_queued(turn: Turn, event: events.ExecutionQueued) -> None:
     """Record the start and nothing else: until the execution is admitted, no clock runs and it has no frame."""
     if not turn.state.last_event_id:
-        record_start(turn)
+        record_start(turn, event.text)
 
 
 def on_admitted(turn: Turn, _event: events.ExecutionAdmitted) -> None:
@@ -205,12 +208,12 @@ def on_admitted(turn: Turn, _event: events.ExecutionAdmitted) -> None:
         begin_running(turn)
 
 
-def record_start(turn: Turn) -> None:
-    """The first event of every execution."""
+def record_start(turn: Turn, text: str | None = None) -> None:
+    """The first event of every execution; `text` is its input as it was given."""
     state = turn.state
     state.started_ms = turn.now_ms
     identity = state.identity
-    details = {"input": state.input.text, "roleArn": identity.role_arn}
+    details = {"input": state.input.text if text is None else text, "roleArn": identity.role_arn}
     if identity.alias_arn is not None:
         details["stateMachineAliasArn"] = identity.alias_arn
     if identity.version_arn is not None:

@@ -10,7 +10,9 @@ from statewright.payload import Json, Payload
 
 @dataclass(frozen=True, slots=True)
 class ExecutionStarted:
-    """The first event of every execution."""
+    """The first event of every execution. History shows its input, and that of its first state, as `text` if given."""
+
+    text: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,12 @@ class ExecutionForked:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionQueued:
-    """In place of `ExecutionStarted`: the execution is accepted, and enters no state before it is admitted."""
+    """In place of `ExecutionStarted`: the execution is accepted, and enters no state before it is admitted.
+
+    History shows its input as `text` if given.
+    """
+
+    text: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ class Turn:
     __slots__ = (
         "changed",
         "commands",
+        "first_text",
         "gone",
         "history",
         "inspection",
@@ -70,6 +71,8 @@ class Turn:
         self.transitions_left = budget
         self.inspection = inspection
         self.gone = gone
+        self.first_text: str | None = None
+        """The input of the first state as its caller wrote it, until the state is entered."""
         # The last event of a full history is its ExecutionFailed, so every other event stays below it.
         self.last_free_event = limits.history_events - 1 if limits.history_events is not None else 1 << 62
         self.payload_bytes = limits.payload_bytes if limits.payload_bytes is not None else 1 << 62

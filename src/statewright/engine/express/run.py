@@ -84,12 +84,12 @@ class ExpressRun:
         self._on_history = on_history
         self.ended: asyncio.Future[ExecutionState] = asyncio.get_running_loop().create_future()
 
-    def begin(self) -> asyncio.Future[ExecutionState]:
-        """Run from the first state."""
+    def begin(self, text: str | None = None) -> asyncio.Future[ExecutionState]:
+        """Run from the first state; history shows the input as `text` if given."""
         if self._program.may_be_heavy:
             body, _, texts = encode(self.state)
             self._base = StateBytes(body, (), texts)
-        self.deliver(events.ExecutionStarted())
+        self.deliver(events.ExecutionStarted(text))
         return self.ended
 
     def deliver(self, event: events.Event) -> None:

@@ -97,7 +97,7 @@ class ExpressRuns:
         state = self._new_state(head, name, payload)
         state.redrive_count = NO_REDRIVES
         with self.running(target.program, state, head) as run:
-            await run.begin()
+            await run.begin(input_text)
         assert state.stopped_ms is not None
         return SyncOutcome(
             head.execution_arn,
@@ -166,7 +166,7 @@ class ExpressRuns:
         """Run, and write the end in one commit."""
         try:
             with self.running(program, state, head) as run:
-                await run.begin()
+                await run.begin(head.input)
         except StoreError:
             # The engine stops: the inbox row has it run again.
             return

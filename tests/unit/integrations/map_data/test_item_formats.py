@@ -65,6 +65,8 @@ def test_an_item_has_a_greatest_length(monkeypatch):
         ("a\nend\\\n", [{"a": "end"}]),
         ('a,b\n"x"\r\n', [{"a": "x", "b": ""}]),
         ("a\nä€😀\n", [{"a": "ä€😀"}]),
+        ("7,False,{}\nx,y,z\n", [{"7": "x", "False": "y", "{}": "z"}]),
+        ("a,\nx,y,z\n", [{"a": "x", "": "y"}]),
         ("a,b\n", []),
         ("", []),
     ],
