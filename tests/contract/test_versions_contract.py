@@ -189,6 +189,17 @@ def test_deleting_an_older_version_leaves_the_object(with_store):
     with_store(body)
 
 
+def test_a_version_that_is_the_object_is_not_deleted_as_an_older_one(with_store):
+    async def body(store: Store) -> None:
+        await stand(store)
+        await put(store, version(1), version(2))
+        wanted = [Deletion(b"k", version=number, older_only=True) for number in (1, 2)]
+        assert await store.objects.delete(1, wanted) == [Written((), version(1)), Refused(version(2))]
+        assert await store.objects.find(1, b"k") == (version(2), b"002")
+
+    with_store(body)
+
+
 def test_a_bucket_with_versions_or_markers_is_not_empty(with_store):
     async def body(store: Store) -> None:
         await stand(store)

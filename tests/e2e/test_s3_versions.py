@@ -334,3 +334,110 @@ def test_where_pages_of_versions_begin(s3, bucket):
     assert (found["Code"], found["Message"]) == (
         "InvalidArgument", "A version-id marker cannot be specified without a key marker.",
     )  # fmt: skip
+
+
+# ------------------------------------------------------------------ copies, tags, uploads, conditions
+
+
+def test_copies_of_versions(s3, bucket):
+    first, second = put(s3, bucket, "a", b"one"), put(s3, bucket, "a", b"two")
+    copied = s3.copy_object(Bucket=bucket, Key="b", CopySource={"Bucket": bucket, "Key": "a", "VersionId": first})
+    assert copied["CopySourceVersionId"] == first
+    assert read(s3, bucket, "b", copied["VersionId"]) == b"one"
+    copied = s3.copy_object(Bucket=bucket, Key="b", CopySource={"Bucket": bucket, "Key": "a"})
+    assert copied["CopySourceVersionId"] == second
+    assert read(s3, bucket, "b") == b"two"
+    # An old version is restored by a copy onto its own key.
+    copied = s3.copy_object(Bucket=bucket, Key="a", CopySource={"Bucket": bucket, "Key": "a", "VersionId": first})
+    assert read(s3, bucket, "a") == b"one"
+    assert [one[1] for one in listed(s3, bucket, Prefix="a")[0]] == [copied["VersionId"], second, first]
+    s3.put_bucket_versioning(Bucket=bucket, VersioningConfiguration=SUSPENDED)
+    assert s3.copy_object(Bucket=bucket, Key="c", CopySource=f"{bucket}/a")["VersionId"] == "null"
+    assert "CopySourceVersionId" not in s3.copy_object(Bucket=bucket, Key="d", CopySource=f"{bucket}/c")
+    named = {"Bucket": bucket, "Key": "c", "VersionId": "null"}
+    s3.copy_object(Bucket=bucket, Key="c", CopySource=named)
+    assert code_of(s3.copy_object, Bucket=bucket, Key="c", CopySource=f"{bucket}/c") == ("InvalidRequest", 400)
+
+
+def test_a_marker_is_no_source_of_a_copy(s3, bucket):
+    marker = s3.delete_object(Bucket=bucket, Key="a")["VersionId"]
+    said = "The source of a copy request may not specifically refer to a delete marker by version id."
+    source = {"Bucket": bucket, "Key": "a", "VersionId": marker}
+    found = refused(s3.copy_object, Bucket=bucket, Key="b", CopySource=source)
+    assert (found["Code"], found["Message"]) == ("InvalidRequest", said)
+    upload = s3.create_multipart_upload(Bucket=bucket, Key="b")["UploadId"]
+    part = {"Bucket": bucket, "Key": "b", "UploadId": upload, "PartNumber": 1}
+    assert refused(s3.upload_part_copy, CopySource=source, **part)["Message"] == said
+    assert code_of(s3.copy_object, Bucket=bucket, Key="b", CopySource=f"{bucket}/a") == ("NoSuchKey", 404)
+
+
+def test_tags_belong_to_versions(s3, bucket):
+    first, second = put(s3, bucket, "a"), put(s3, bucket, "a")
+    tags = [{"Key": "k", "Value": "old"}]
+    answer = s3.put_object_tagging(Bucket=bucket, Key="a", VersionId=first, Tagging={"TagSet": tags})
+    assert answer["VersionId"] == first
+    found = s3.get_object_tagging(Bucket=bucket, Key="a", VersionId=first)
+    assert (found["TagSet"], found["VersionId"]) == (tags, first)
+    found = s3.get_object_tagging(Bucket=bucket, Key="a")
+    assert (found["TagSet"], found["VersionId"]) == ([], second)
+    assert s3.delete_object_tagging(Bucket=bucket, Key="a", VersionId=first)["VersionId"] == first
+    assert s3.get_object_tagging(Bucket=bucket, Key="a", VersionId=first)["TagSet"] == []
+
+
+def test_attributes_of_versions(s3, bucket):
+    first = put(s3, bucket, "a", b"one")
+    put(s3, bucket, "a", b"three")
+    found = s3.get_object_attributes(Bucket=bucket, Key="a", VersionId=first, ObjectAttributes=["ObjectSize"])
+    assert (found["ObjectSize"], found["VersionId"]) == (3, first)
+
+
+def test_what_may_be_asked_of_a_key_behind_a_marker(s3, bucket):
+    put(s3, bucket, "a")
+    marker = s3.delete_object(Bucket=bucket, Key="a")["VersionId"]
+    of = {"Bucket": bucket, "Key": "a"}
+    calls: list[tuple[Any, str, dict[str, Any]]] = [
+        (s3.get_object_tagging, "GET", {}),
+        (s3.put_object_tagging, "PUT", {"Tagging": {"TagSet": [{"Key": "a", "Value": "b"}]}}),
+        (s3.delete_object_tagging, "DELETE", {}),
+        (s3.put_object_acl, "PUT", {"ACL": "private"}),
+    ]
+    for call, method, more in calls:
+        found = refused(call, **of, **more)
+        assert (found["Code"], found["status"], found["Method"]) == ("MethodNotAllowed", 405, method)
+        assert found["ResourceType"] == "DeleteMarker"
+        assert found["headers"]["x-amz-version-id"] == marker
+    assert code_of(s3.get_object_acl, **of) == ("NoSuchKey", 404)
+    assert code_of(s3.get_object_attributes, **of, ObjectAttributes=["ETag"]) == ("NoSuchKey", 404)
+
+
+def test_a_completed_upload_is_a_version(s3, bucket):
+    first = put(s3, bucket, "a", b"one")
+    upload = s3.create_multipart_upload(Bucket=bucket, Key="a")["UploadId"]
+    part = {"Bucket": bucket, "Key": "a", "UploadId": upload, "PartNumber": 1}
+    source = {"Bucket": bucket, "Key": "a", "VersionId": first}
+    copied = s3.upload_part_copy(CopySource=source, **part)
+    assert copied["CopySourceVersionId"] == first
+    done = s3.complete_multipart_upload(
+        Bucket=bucket,
+        Key="a",
+        UploadId=upload,
+        MultipartUpload={"Parts": [{"PartNumber": 1, "ETag": copied["CopyPartResult"]["ETag"]}]},
+    )
+    assert [one[1] for one in listed(s3, bucket)[0]] == [done["VersionId"], first]
+    put(s3, bucket, "a", b"three")
+    assert read(s3, bucket, "a", done["VersionId"]) == b"one"
+
+
+def test_conditions_see_no_object_behind_a_marker(s3, bucket):
+    put(s3, bucket, "a")
+    s3.delete_object(Bucket=bucket, Key="a")
+    assert code_of(s3.put_object, Bucket=bucket, Key="a", IfMatch='"x"') == ("NoSuchKey", 404)
+    s3.put_object(Bucket=bucket, Key="a", IfNoneMatch="*")
+    assert code_of(s3.put_object, Bucket=bucket, Key="a", IfNoneMatch="*") == ("PreconditionFailed", 412)
+
+
+def test_object_lock_is_refused(s3, bucket):
+    lock = {"ObjectLockEnabled": "Enabled"}
+    call = s3.put_object_lock_configuration
+    assert code_of(call, Bucket=bucket, ObjectLockConfiguration=lock) == ("NotImplemented", 501)
+    assert code_of(s3.create_bucket, Bucket=f"b-{uuid4()}", ObjectLockEnabledForBucket=True)[1] == 501

@@ -63,6 +63,8 @@ class Deletions:
         wanted: Sequence[Wanted],
         event: str = DELETED,
         completion: Completion[list[ApiError | Deleted]] | None = None,
+        *,
+        older_only: bool = False,
     ) -> list[ApiError | Deleted]:
         """See `Objects.delete_many`."""
         home = await self._state.bucket(bucket)
@@ -71,13 +73,13 @@ class Deletions:
         home = self._state.buckets.get(bucket, home)
         answers: list[ApiError | Deleted] = [Deleted()] * len(wanted)
         chosen: list[_Chosen] = []
-        for place, (key, demand, version) in enumerate(wanted):
+        for place, one in enumerate(wanted):
             try:
-                deletion = self._deletion(home, key, demand, version, next(numbers, 0))
+                deletion = self._deletion(home, one, next(numbers, 0), older_only=older_only)
             except ApiError as problem:
                 answers[place] = problem
             else:
-                chosen.append(_Chosen(place, deletion, version))
+                chosen.append(_Chosen(place, deletion, one[2]))
         notes = self._notes(home, chosen, event)
 
         def answered(outcomes: Sequence[WriteOutcome]) -> list[ApiError | Deleted]:
@@ -95,14 +97,15 @@ class Deletions:
                 self._state.vault.free(outcome.freed)
         return answered(outcomes)
 
-    def _deletion(self, bucket: Bucket, key: str, demand: Demand, version: str | None, number: int) -> Deletion:
+    def _deletion(self, bucket: Bucket, wanted: Wanted, number: int, *, older_only: bool) -> Deletion:
         """Raises: ApiError (`NoSuchVersion`, or as `key_bytes`)."""
+        key, demand, version = wanted
         name = key_bytes(key)
         if version is not None:
             known = known_number(version)
             if known is None or (known != NULL_VERSION and not bucket.is_versioned):
                 raise faults.no_such_version(key, version)
-            return Deletion(name, demand, known if bucket.is_versioned else None)
+            return Deletion(name, demand, known if bucket.is_versioned else None, older_only=older_only)
         if not number:
             return Deletion(name, demand)
         now_ms, named = self._state.clock.now_ms(), int(bucket.keeps_versions)

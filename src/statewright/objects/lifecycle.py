@@ -1,7 +1,7 @@
 """Lifecycles of buckets: the rules that may be set, and the daily round that deletes expired objects.
 
-Owns expiration by days and dates, and aborting unfinished uploads. Other actions (transitions, those of noncurrent
-versions) are stored and returned only. Rounds begin at midnight UTC, when the service counts objects as expired; a
+Owns expiration by days and dates, of older versions and of delete markers, and aborting unfinished uploads. Transitions
+are stored and returned only. Rounds begin at midnight UTC, when the service counts objects as expired; a
 missed round runs at start. If no bucket has a rule, nothing is scheduled or read.
 
 Source: user guide, "Managing the lifecycle of objects", "Lifecycle configuration elements"; service API reference,
@@ -25,6 +25,14 @@ from statewright.objects.notifications import EXPIRED
 from statewright.objects.objects import Objects
 from statewright.objects.records import Bucket, ObjectView
 from statewright.objects.uploads import upload_text
+from statewright.objects.version_expiry import (
+    EXPIRED_MARKER,
+    VersionExpiry,
+    VersionRule,
+    check_noncurrent,
+    expires_ms,
+)
+from statewright.objects.version_lists import START, ListedVersion
 from statewright.payload import JsonMapping, JsonObject
 from statewright.stores.object_rows import Demand
 from statewright.tags import tags_by_key
@@ -79,6 +87,9 @@ def _check_rule(rule: JsonMapping) -> None:
             raise faults.invalid_argument("'Days' for Expiration action must be a positive integer", "Days", days)
         if date_ms is not None and date_ms % DAY_MS:
             raise faults.invalid_argument("'Date' must be at midnight GMT", "Date", date_ms)
+        if expiration.get(EXPIRED_MARKER) and _Scope.of(rule).tags:
+            raise faults.invalid_request(f"{EXPIRED_MARKER} cannot be specified with Tags")
+    check_noncurrent(rule)
     abort = rule.get("AbortIncompleteMultipartUpload")
     if abort is not None:
         days = abort.get("DaysAfterInitiation")
@@ -126,15 +137,10 @@ class _Scope:
         )
 
 
-def expires_ms(made_ms: int, days: int) -> int:
-    """When something made at an instant expires: the first midnight UTC at which it is `days` days old."""
-    return -(-(made_ms + days * DAY_MS) // DAY_MS) * DAY_MS
-
-
 def is_applied(rule: JsonMapping) -> bool:
     """True if a rule is enabled and has an action that Statewright carries out."""
     expiration = rule.get("Expiration") or {}
-    acts = "Days" in expiration or "Date" in expiration or rule.get("AbortIncompleteMultipartUpload")
+    acts = "Date" in expiration or rule.get("AbortIncompleteMultipartUpload") or VersionRule.of(rule).acts()
     return rule["Status"] == "Enabled" and bool(acts)
 
 
@@ -211,6 +217,9 @@ class Lifecycles:
         expiration = rule.get("Expiration") or {}
         if "Days" in expiration or expiration.get("Date", 1 << 62) <= self._clock.now_ms():
             await self._expire(bucket, scope, expiration.get("Days"))
+        versions = VersionRule.of(rule)
+        if bucket.is_versioned and versions.acts():
+            await self._expire_versions(bucket, scope, versions)
         abort = rule.get("AbortIncompleteMultipartUpload")
         if abort:
             await self._abort_uploads(bucket, scope, abort["DaysAfterInitiation"])
@@ -231,6 +240,26 @@ class Lifecycles:
             if page.next is None:
                 return
             start = page.next
+
+    async def _expire_versions(self, bucket: Bucket, scope: _Scope, rule: VersionRule) -> None:
+        expiry = VersionExpiry(rule, scope.covers, self._clock.now_ms())
+        after = START
+        while True:
+            page = await self._objects.list_versions(bucket.name, prefix=scope.prefix, after=after)
+            older = [one for one in page.versions if expiry.is_older_expired(one)]
+            ends: list[ListedVersion | None] = [] if page.next is not None else [None]
+            markers = [expiry.expired_marker(one) for one in (*page.versions, *ends)]
+            await self._delete_versions(bucket, older, older_only=True)
+            await self._delete_versions(bucket, [one for one in markers if one is not None])
+            if page.next is None:
+                return
+            after = page.next
+
+    async def _delete_versions(self, bucket: Bucket, gone: list[ListedVersion], *, older_only: bool = False) -> None:
+        if gone:
+            wanted = [(one.view.key, Demand(), one.id) for one in gone]
+            # A version that is the object again since it was listed stays.
+            await self._objects.delete_many(bucket.name, wanted, EXPIRED, older_only=older_only)
 
     async def _abort_uploads(self, bucket: Bucket, scope: _Scope, days: int) -> None:
         now_ms = self._clock.now_ms()

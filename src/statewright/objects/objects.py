@@ -232,14 +232,20 @@ class Objects:
         raise self.state.refusal(bucket.name, name, outcome, demand)
 
     async def head(
-        self, bucket: str, key: str, *, version: str | None = None, conditions: ReadConditions = ANYWAY
+        self,
+        bucket: str,
+        key: str,
+        *,
+        version: str | None = None,
+        conditions: ReadConditions = ANYWAY,
+        method: str | None = None,
     ) -> ObjectView:
-        """An object without its bytes.
+        """An object without its bytes. With `method`, a marker in front of it is refused as one by id is.
 
         Raises: ApiError (`NoSuchBucket`, `NoSuchKey`, `NoSuchVersion`, `PreconditionFailed`, `NotModified`).
         """
         home = await self.state.bucket(bucket)
-        view, _ = await self._find(home, key, version)
+        view, _ = await self._find(home, key, version, method=method)
         conditions.check(view.etag, view.modified_ms)
         return view
 
@@ -328,12 +334,16 @@ class Objects:
         wanted: Sequence[Wanted],
         event: str = DELETED,
         completion: Completion[list[ApiError | Deleted]] | None = None,
+        *,
+        older_only: bool = False,
     ) -> list[ApiError | Deleted]:
         """Delete objects and versions in one transaction; what became of each, or its refusal.
 
+        With `older_only`, a version that is the object of its key is refused.
+
         Raises: ApiError (`NoSuchBucket`).
         """
-        return await self._deletions.delete_many(bucket, wanted, event, completion)
+        return await self._deletions.delete_many(bucket, wanted, event, completion, older_only=older_only)
 
     async def list_keys(
         self,
@@ -413,7 +423,7 @@ class Objects:
         origin, home = await self.state.bucket(source[0]), await self.state.bucket(bucket)
         name = key_bytes(key)
         async with self.state.vault.keep_files():
-            view, body = await self._find(origin, source[1], source[2])
+            view, body = await self._source(origin, source[1], source[2])
             conditions.check(view.etag, view.modified_ms)
             if view.size > OBJECT_PUT_BYTES:
                 raise faults.invalid_request(
@@ -437,7 +447,12 @@ class Objects:
                 stream = self.state.vault.read(pieces)
         if received is None:
             received = await receive(self.state.vault, stream, Promise(length=view.size, algorithm=wanted))
-        return await self.write_row(home, name, received, kept, demand, COPIED, completion)
+
+        def copied(made: ObjectView) -> ObjectView:
+            return replace(made, source_version=view.version)
+
+        done = adapted(completion, copied)
+        return copied(await self.write_row(home, name, received, kept, demand, COPIED, done))
 
     async def copy_part(
         self,
@@ -449,11 +464,15 @@ class Objects:
         *,
         range: str | None = None,
         conditions: ReadConditions = ANYWAY,
-    ) -> Part:
-        """Copy a part of an upload from an object, or from a range of it. Raises: ApiError, Unavailable."""
+    ) -> tuple[Part, ObjectView]:
+        """Copy a part of an upload from an object, or from a range of it: the part, and the object.
+
+        Raises: ApiError, Unavailable.
+        """
         check_number(number)
         upload = await self.uploads.find(bucket, key, upload_id)
-        view = await self.head(source[0], source[1], version=source[2], conditions=conditions)
+        view, _ = await self._source(await self.state.bucket(source[0]), source[1], source[2])
+        conditions.check(view.etag, view.modified_ms)
         if range is not None:
             span = byte_range(range, view.size)
             if span is None or int(range.rpartition("-")[2] or -1) != span[1]:
@@ -464,7 +483,7 @@ class Objects:
                 )
         found, stream, got = await self.get(source[0], source[1], version=source[2], range=range, conditions=conditions)
         length = got[1] - got[0] + 1 if got is not None else found.size
-        return await self.uploads.put_copy(upload, number, stream, length)
+        return await self.uploads.put_copy(upload, number, stream, length), found
 
     # Steps of the operations above
 
@@ -502,6 +521,17 @@ class Objects:
                 raise faults.hidden_by_marker(key, marker)
             raise faults.marker_not_allowed(method or "GET", marker)
         return object_of(bucket, found[0]), found[1]
+
+    async def _source(self, bucket: Bucket, key: str, version: str | None) -> tuple[ObjectView, bytes | None]:
+        """The source of a copy. Raises: as `_find`; ApiError (`InvalidRequest` for a marker by id)."""
+        try:
+            return await self._find(bucket, key, version)
+        except ApiError as problem:
+            if problem.code != "MethodNotAllowed":
+                raise
+            raise faults.invalid_request(
+                "The source of a copy request may not specifically refer to a delete marker by version id."
+            ) from None
 
     async def _pieces(self, view: ObjectView, body: bytes | None, span: tuple[int, int]) -> list[Piece] | None:
         """The places of the bytes; `None` if the object was deleted meanwhile."""

@@ -93,6 +93,8 @@ class ObjectView:
     version: str | None
     row: ObjectRow
     """The row it was read from."""
+    source_version: str | None = None
+    """Of a copy just made: the id of the version that was copied."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,13 +118,14 @@ class Deletion:
     """A deletion of an object, or of one of its versions by number (or `NULL_VERSION`), if `demand` is met.
 
     With a `marker`, nothing but the null version is deleted, and that only if the marker has no name either: the marker
-    becomes the newest version.
+    becomes the newest version. With `older_only`, a version that is the object of its key is refused.
     """
 
     key: bytes
     demand: Demand = Demand()
     version: int | None = None
     marker: ObjectRow | None = None
+    older_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,7 +128,7 @@ def _delete_version(
         gone = _older(sql, bucket, wanted.key, version)
     if gone is None:
         return Missing()
-    if not wanted.demand.is_met_by(gone):
+    if not wanted.demand.is_met_by(gone) or (wanted.older_only and gone is newest):
         return Refused(gone)
     if gone is newest:
         sql.run("drop", bucket, wanted.key)

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from statewright.objects.lifecycle import DAY_MS, expires_ms
+from statewright.objects.lifecycle import DAY_MS
+from statewright.objects.version_expiry import expires_ms
 from statewright.virtual import VirtualSystem
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -16,6 +16,7 @@ from statewright.objects.conditions import ReadConditions
 from statewright.objects.encryption import OWN
 from statewright.objects.names import checked_tags
 from statewright.objects.records import STANDARD, Checksum, ObjectView, Settings
+from statewright.objects.versions import NULL
 from statewright.pages import PageTokens
 from statewright.payload import JsonMapping, JsonObject
 
@@ -125,6 +126,11 @@ def version_out(view: ObjectView) -> JsonObject:
 def named_version_out(view: ObjectView) -> JsonObject:
     """The id of a version that a write made; nothing for the null version."""
     return version_out(view) if view.row.named else {}
+
+
+def source_version_out(version: str | None) -> JsonObject:
+    """The id of the version that was copied; nothing for the null version."""
+    return {"CopySourceVersionId": version} if version not in (None, NULL) else {}
 
 
 def encryption_out(encryption: Mapping[str, str]) -> JsonObject:

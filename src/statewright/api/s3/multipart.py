@@ -20,6 +20,7 @@ from statewright.api.s3.members import (
     quoted,
     read_conditions,
     settings_in,
+    source_version_out,
 )
 from statewright.objects import faults
 from statewright.objects.conditions import write_demand
@@ -71,7 +72,7 @@ async def upload_part(app: App, call: Call, request: Request) -> Request:
 async def upload_part_copy(app: App, _call: Call, request: Request) -> Request:
     """Copy a part from an object."""
     check_owner(app, request)
-    part: Part = await app.services.objects.copy_part(
+    made: tuple[Part, ObjectView] = await app.services.objects.copy_part(
         request["Bucket"],
         request["Key"],
         request["UploadId"],
@@ -80,9 +81,10 @@ async def upload_part_copy(app: App, _call: Call, request: Request) -> Request:
         range=request.get("CopySourceRange"),
         conditions=read_conditions(request, of_copy=True),
     )
+    part, source = made
     checksums = part_checksums_out(part.checksums, None)
     copied = {"LastModified": part.modified_ms, "ETag": quoted(part.etag), **checksums}
-    return {"CopyPartResult": copied, **encryption_out(part.encryption)}
+    return {"CopyPartResult": copied, **encryption_out(part.encryption), **source_version_out(source.version)}
 
 
 @operation("s3", "CompleteMultipartUpload")

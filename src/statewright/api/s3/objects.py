@@ -20,6 +20,7 @@ from statewright.api.s3.members import (
     read_conditions,
     settings_in,
     settings_out,
+    source_version_out,
     tag_set,
     tags_in,
     tags_in_header,
@@ -181,7 +182,8 @@ async def copy_object(app: App, call: Call, request: Request) -> Request:
     replaces = request.get("MetadataDirective") == "REPLACE"
     given = settings_in({**request, "Tagging": None})
     tags = tags_in_header(request.get("Tagging")) if request.get("TaggingDirective") == "REPLACE" else None
-    is_same = source[:2] == (request["Bucket"], request["Key"])
+    # An older version may be copied over its own object, unchanged.
+    is_same = source == (request["Bucket"], request["Key"], None)
     if (
         is_same
         and not replaces
@@ -211,28 +213,34 @@ async def copy_object(app: App, call: Call, request: Request) -> Request:
 
 def _copied(view: ObjectView) -> Request:
     result = {"LastModified": view.modified_ms, "ETag": quoted(view.etag), **checksum_out(view.checksum)}
-    return {"CopyObjectResult": result, **encryption_out(view.settings.encryption)}
+    versions = {**version_out(view), **source_version_out(view.source_version)}
+    return {"CopyObjectResult": result, **encryption_out(view.settings.encryption), **versions}
 
 
 @operation("s3", "GetObjectTagging")
 async def get_object_tagging(app: App, _call: Call, request: Request) -> Request:
     """Return the tags of an object."""
-    return {"TagSet": tag_set((await _head(app, request)).settings.tags)}
+    view = await _head(app, request, method="GET")
+    return {"TagSet": tag_set(view.settings.tags), **version_out(view)}
 
 
 @operation("s3", "PutObjectTagging")
-async def put_object_tagging(app: App, _call: Call, request: Request) -> None:
+async def put_object_tagging(app: App, _call: Call, request: Request) -> Request:
     """Replace the tags of an object."""
     check_owner(app, request)
-    tags = tags_in(request["Tagging"])
-    await app.services.objects.set_tags(request["Bucket"], request["Key"], tags, version=request.get("VersionId"))
+    return await _set_tags(app, request, tags_in(request["Tagging"]))
 
 
 @operation("s3", "DeleteObjectTagging")
-async def delete_object_tagging(app: App, _call: Call, request: Request) -> None:
+async def delete_object_tagging(app: App, _call: Call, request: Request) -> Request:
     """Delete the tags of an object."""
     check_owner(app, request)
-    await app.services.objects.set_tags(request["Bucket"], request["Key"], {}, version=request.get("VersionId"))
+    return await _set_tags(app, request, {})
+
+
+async def _set_tags(app: App, request: Request, tags: dict[str, str]) -> Request:
+    version = request.get("VersionId")
+    return version_out(await app.services.objects.set_tags(request["Bucket"], request["Key"], tags, version=version))
 
 
 @operation("s3", "GetObjectAcl")
@@ -245,7 +253,7 @@ async def get_object_acl(app: App, _call: Call, request: Request) -> Request:
 @operation("s3", "PutObjectAcl")
 async def put_object_acl(app: App, _call: Call, request: Request) -> None:
     """Accept an ACL that grants control to the owner only."""
-    await _head(app, request)
+    await _head(app, request, method="PUT")
     set_acl(app, request)
 
 
@@ -256,7 +264,7 @@ async def get_object_attributes(app: App, _call: Call, request: Request) -> Requ
     if not wanted:
         raise faults.invalid_argument("Invalid attribute name specified.", "x-amz-object-attributes", "")
     view = await _head(app, request)
-    answer: Request = {"LastModified": view.modified_ms}
+    answer: Request = {"LastModified": view.modified_ms, **version_out(view)}
     if "ETag" in wanted:
         answer["ETag"] = view.etag
     if "Checksum" in wanted and view.checksum is not None:
@@ -289,9 +297,9 @@ async def _object_parts(app: App, view: ObjectView, request: Request) -> Request
     }
 
 
-async def _head(app: App, request: Request) -> ObjectView:
+async def _head(app: App, request: Request, method: str | None = None) -> ObjectView:
     check_owner(app, request)
     found: ObjectView = await app.services.objects.head(
-        request["Bucket"], request["Key"], version=request.get("VersionId")
+        request["Bucket"], request["Key"], version=request.get("VersionId"), method=method
     )
     return found

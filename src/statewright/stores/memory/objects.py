@@ -198,7 +198,7 @@ class MemoryObjects:
             gone = self._older_version(bucket, wanted.key, version)
         if gone is None:
             return Missing()
-        if not wanted.demand.is_met_by(gone):
+        if not wanted.demand.is_met_by(gone) or (wanted.older_only and gone is newest):
             return Refused(gone)
         if gone is newest:
             self._drop(gone)
