@@ -88,6 +88,33 @@ Resources:
   Bus: {Type: AWS::Events::EventBus, Properties: {Name: MARK-bus}}
   Rule: {Type: AWS::Events::Rule, Properties: {EventBusName: !Ref Bus, EventPattern: {source: [a]}, Targets: [{Id: q, Arn: !GetAtt Queue.Arn}, {Id: m, Arn: !Ref Machine, RoleArn: !GetAtt Role.Arn}]}}
   Tick: {Type: AWS::Events::Rule, Properties: {ScheduleExpression: rate(1 hour), State: DISABLED, Targets: [{Id: f, Arn: !GetAtt Fn.Arn, InputTransformer: {InputPathsMap: {a: $.b}, InputTemplate: '{"x": <a>}'}}]}}
+  Alarm:
+    Type: AWS::CloudWatch::Alarm
+    Properties:
+      Namespace: AWS/States
+      MetricName: ExecutionsFailed
+      Dimensions: [{Name: StateMachineArn, Value: !Ref Machine}]
+      Statistic: Sum
+      Period: "60"
+      EvaluationPeriods: 2
+      DatapointsToAlarm: 1
+      Threshold: "0.5"
+      ComparisonOperator: GreaterThanThreshold
+      TreatMissingData: notBreaching
+      AlarmActions: [!Ref Topic]
+      OKActions: [!Ref Topic, "arn:aws:autoscaling:us-east-1:000000000000:scalingPolicy:a:b"]
+      Tags: [{Key: a, Value: b}]
+  Share:
+    Type: AWS::CloudWatch::Alarm
+    Properties:
+      EvaluationPeriods: 1
+      Threshold: 10
+      ComparisonOperator: GreaterThanThreshold
+      Metrics:
+        - {Id: rate, Expression: "100 * errors / calls", Label: share}
+        - {Id: errors, ReturnData: false, MetricStat: {Metric: {Namespace: AWS/Lambda, MetricName: Errors, Dimensions: [{Name: FunctionName, Value: !Ref Fn}]}, Period: 300, Stat: Sum}}
+        - {Id: calls, ReturnData: false, MetricStat: {Metric: {Namespace: AWS/Lambda, MetricName: Invocations, Dimensions: [{Name: FunctionName, Value: !Ref Fn}]}, Period: 300, Stat: Sum}}
+  Both: {Type: AWS::CloudWatch::CompositeAlarm, Properties: {AlarmRule: !Sub "ALARM(${Alarm}) AND ALARM(${Share})"}}
   Logs: {Type: AWS::Logs::LogGroup, Properties: {LogGroupName: /MARK/machine, RetentionInDays: 7}}
   Param: {Type: AWS::SSM::Parameter, Properties: {Name: /MARK/one, Type: String, Value: !Ref Queue}}
   Secret: {Type: AWS::SecretsManager::Secret, Properties: {Description: d, GenerateSecretString: {SecretStringTemplate: '{"user": "me"}', GenerateStringKey: password}}}
@@ -111,7 +138,7 @@ Resources:
 """
 
 EMPTY = "Resources:\n  Other: {Type: AWS::SQS::Queue}\n"
-LEFT_OUT = {"Permission", "BucketPolicy", "Address"}
+LEFT_OUT = {"Permission", "BucketPolicy", "Address", "Both"}
 
 
 def deploy(capsys: pytest.CaptureFixture[str], server: Server, place: Path, *more: str) -> dict[str, Any]:

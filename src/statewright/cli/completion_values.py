@@ -42,6 +42,7 @@ _KINDS: Final = {
     "TABLE": server_names.TABLE,
     "TOPIC": server_names.TOPIC,
     "SCHEDULE": server_names.SCHEDULE,
+    "ALARM": server_names.ALARM,
     "SEMAPHORE": server_names.SEMAPHORE,
 }
 _PATHS: Final = {"FILE": FILE, "PATH": FILE, "BACKUP": FILE, "TARGET": FILE, "DIR": DIR, "SCENARIO.yaml": FILE}

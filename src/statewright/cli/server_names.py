@@ -97,13 +97,18 @@ TOPIC: Final = Kind(
     lambda members: _last(_text(members, "TopicArn")),
 )
 SCHEDULE: Final = Kind("scheduler", _schedules, _schedule_given)
+ALARM: Final = Kind(
+    "cloudwatch",
+    lambda server: (one["AlarmName"] for one in server.pages("describe_alarms", "MetricAlarms")),
+    lambda members: _text(members, "AlarmName"),
+)
 BUCKET: Final = Kind(
     "s3",
     lambda server: (one["Name"] for one in server.call("list_buckets")["Buckets"]),
     lambda members: _text(members, "Bucket"),
 )
 SEMAPHORE: Final = Kind("statewright", _semaphores, lambda members: _text(members, "name"))
-KINDS: Final = (FUNCTION, QUEUE, TABLE, TOPIC, SCHEDULE, BUCKET, SEMAPHORE)
+KINDS: Final = (FUNCTION, QUEUE, TABLE, TOPIC, SCHEDULE, ALARM, BUCKET, SEMAPHORE)
 
 
 def did_you_mean(server: Lists, service: str, members: Mapping[str, object]) -> str | None:

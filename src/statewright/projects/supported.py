@@ -36,7 +36,7 @@ _LOST: Final = {
     "AWS::ApiGateway": "HTTP APIs are not supported, so nothing reaches its integrations from outside",
     "AWS::ApiGatewayV2": "HTTP APIs are not supported, so nothing reaches its integrations from outside",
     "AWS::Serverless": "HTTP and GraphQL APIs are not supported, so nothing reaches its targets from outside",
-    "AWS::CloudWatch": "alarms and dashboards are not supported; the metrics themselves are",
+    "AWS::CloudWatch": "only metric alarms are created; the metrics themselves are there",
     "AWS::Cognito": "user pools are not supported, so users cannot sign in",
     "AWS::EC2": "networks are not supported; functions and jobs run on this machine",
     "AWS::ECR": "image registries are not supported",

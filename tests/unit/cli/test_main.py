@@ -34,7 +34,7 @@ def test_help_lists_the_commands_of_this_version(statewright: Run, arguments: tu
         "Run a server:": ["dev", "deploy", "serve", "backup", "restore", "doctor", "setup"],
         "Look into a server:": [
             "execution", "machine", "map-run", "function", "queue", "topic", "table", "object", "schedule", "limit",
-            "metrics",
+            "metrics", "alarm",
         ],
         "Tools:": ["env", "aws", "completion"],
     }  # fmt: skip

@@ -31,7 +31,7 @@ _LOST: Final = {
     "cloudwatchLog": "logs are not delivered to functions",
     "cognitoUserPool": "Cognito is not supported",
     "cloudFront": "CloudFront is not supported",
-    "alarms": "alarms are not supported",
+    "alarms": "alarms are created of AWS::CloudWatch::Alarm resources only",
 }
 
 _ROLE: Final = {"Fn::Sub": "arn:${AWS::Partition}:iam::${AWS::AccountId}:role/${AWS::StackName}-events"}

@@ -320,7 +320,10 @@ def _machine(service: Service, key: str, body: Json) -> None:
     if role is not None:
         is_arn = not isinstance(role, str) or role.startswith("arn:")
         properties["RoleArn"] = role if is_arn else {"Fn::GetAtt": [role, "Arn"]}
-    for name, why in (("alarms", "alarms are not supported"), ("notifications", "changes of status are not published")):
+    for name, why in (
+        ("alarms", "alarms are created of AWS::CloudWatch::Alarm resources only"),
+        ("notifications", "changes of status are not published"),
+    ):
         if name in body:
             service.sources.warning(service.place((*at, name)), f"{name} of {key}: {why}")
     id_ = _machine_id(key, body)
