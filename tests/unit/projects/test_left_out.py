@@ -28,7 +28,7 @@ Resources:
         "{Type: AWS::KMS::Key, Properties: {KeyPolicy: {Fn::Nothing: 1}}}",
         "{Type: AWS::KMS::Key, Properties: {KeyPolicy: !Ref Nowhere}, DependsOn: Nowhere}",
         "{Type: AWS::EC2::Instance, Properties: {ImageId: !FindInMap [Images, !Ref AWS::Region, arm]}}",
-        "{Type: AWS::CloudWatch::Alarm, Properties: [1, !ImportValue far]}",
+        "{Type: AWS::CloudWatch::Dashboard, Properties: [1, !ImportValue far]}",
         "{Type: AWS::Lambda::Permission, Properties: {FunctionName: !GetAtt Nowhere.Arn}}",
         "{Type: Custom::Seed, Properties: {ServiceToken: !ImportValue tokens}}",
         "{Type: AWS::Serverless::Api, Properties: {DefinitionBody: {Fn::Transform: {Name: AWS::Include, "
