@@ -1,4 +1,4 @@
-"""CloudWatch alarms, metric filters and subscriptions of logs, and archives of event buses.
+"""CloudWatch alarms.
 
 Owns that actions which no alarm of this server can execute are left out with a warning, and the alarm is made.
 """

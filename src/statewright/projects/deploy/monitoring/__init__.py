@@ -1,0 +1,1 @@
+"""Alarms, filters of logs and archives of events, as templates name them."""
