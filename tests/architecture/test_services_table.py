@@ -48,8 +48,8 @@ def test_operations_stand_in_the_folder_of_their_service(service: Service) -> No
 def test_every_module_that_deploys_is_named() -> None:
     named = {module for service in SERVICES for module in service.deployed_by}
     found = {
-        f"statewright.projects.deploy.{path.stem}"
-        for path in SOURCE.glob("projects/deploy/*.py")
+        ".".join(("statewright", *path.relative_to(SOURCE).with_suffix("").parts))
+        for path in SOURCE.glob("projects/deploy/**/*.py")
         if "\nKINDS: Final" in path.read_text()
     }
     assert found == named
