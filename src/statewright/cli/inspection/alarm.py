@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
 import click
 
 from statewright.cli.client import Answer, Server, command_words, server_options
-from statewright.cli.output import NOT_FOUND, Span, Stop, stderr, stdout
+from statewright.cli.output import NOT_FOUND, Span, Stop, Tone, stderr, stdout
 from statewright.cli.table import print_answer, print_rows
 
 STATES: Final = ("OK", "ALARM", "INSUFFICIENT_DATA")
-_STYLES: Final = {"OK": "ok", "ALARM": "fail"}
+_TONES: Final[Mapping[str, Tone]] = {"OK": "ok", "ALARM": "fail"}
 _SIGNS: Final = {
     "GreaterThanOrEqualToThreshold": ">=", "GreaterThanThreshold": ">", "LessThanThreshold": "<",
     "LessThanOrEqualToThreshold": "<=",
@@ -42,7 +43,7 @@ def list_alarms(state: str | None, form: str, endpoint: str | None) -> None:
       statewright alarm list
       statewright alarm list --state ALARM -o json
     """
-    chosen = {"StateValue": state} if state else {}
+    chosen: dict[str, Any] = {"StateValue": state} if state else {}
     with _cloudwatch(endpoint) as server:
         found = list(server.pages("describe_alarms", "MetricAlarms", **chosen))
     words = command_words("aws cloudwatch put-metric-alarm", endpoint)
@@ -53,7 +54,7 @@ def list_alarms(state: str | None, form: str, endpoint: str | None) -> None:
 def _cells(one: Answer) -> list[Span]:
     state = one["StateValue"]
     actions = str(len(one["AlarmActions"])) if one["ActionsEnabled"] else "disabled"
-    return [one["AlarmName"], (state, _STYLES.get(state, "idle")), _since(one), condition_of(one), actions]
+    return [one["AlarmName"], (state, _TONES.get(state, "idle")), _since(one), condition_of(one), actions]
 
 
 def _since(one: Answer) -> str:
@@ -100,7 +101,7 @@ def show(name: str, count: int, form: str, endpoint: str | None) -> None:
         print_answer(form, {"alarm": found, "history": items})
         return
     out = stdout()
-    out.line(found["AlarmName"], "  ", (found["StateValue"], _STYLES.get(found["StateValue"], "idle")))
+    out.line(found["AlarmName"], "  ", (found["StateValue"], _TONES.get(found["StateValue"], "idle")))
     lines = [("condition", condition_of(found)), ("since", _since(found)), ("reason", found["StateReason"])]
     dimensions = ", ".join(f"{one['Name']}={one['Value']}" for one in found.get("Dimensions") or ())
     if dimensions:
