@@ -234,7 +234,8 @@ def test_an_arn_of_another_kind(caller: Caller, operation: str, name: str) -> No
          f"The function {ARN}function:here:live doesn't have an EventInvokeConfig"),
         ("CreateEventSourceMapping", {"FunctionName": "here", "EventSourceArn": STREAM},
          "InvalidParameterValueException", 400,
-         f"This version of Statewright has event source mappings for SQS queues only, not for {STREAM}"),
+         f"This version of Statewright has event source mappings for SQS queues and DynamoDB streams only, not for "
+         f"{STREAM}"),
         ("CreateEventSourceMapping", {"FunctionName": "here"}, "InvalidParameterValueException", 400,
          "EventSourceArn is required."),
     ],

@@ -163,7 +163,7 @@ class UsageMeter:
         total.merge(self.called)
         sources = self._system.parts.app.services.event_sources
         for mapping in sources.all():
-            item = "sqs.fifo_requests" if mapping.queue_arn.endswith(".fifo") else "sqs.requests"
+            item = "sqs.fifo_requests" if mapping.source_arn.endswith(".fifo") else "sqs.requests"
             requests = sources.counts(mapping.uuid).requests
             if requests:
                 total.add(item, requests)

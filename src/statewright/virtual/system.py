@@ -386,6 +386,8 @@ class _Running:
         if await self.system.deliveries.is_busy() or await self.system.posts.is_busy():
             return False
         event_sources = services.make.found(build_event_sources)
+        if event_sources is not None and event_sources.is_behind():
+            return False
         for queue_arn in event_sources.polled() if event_sources is not None else ():
             with contextlib.suppress(Exception):
                 counts = await services.queues.counts(services.queues.find(queue_arn))

@@ -145,7 +145,7 @@ class FakeFunctions:
                 self.full_at_ms = self.clock.now_ms()
             event = orjson.loads(payload)
             self.events.append(event)
-            self.seen.update(record["messageId"] for record in event["Records"])
+            self.seen.update(record.get("messageId", record.get("eventID")) for record in event["Records"])
             try:
                 answer, error = await self.handler(event), None
             except RuntimeError as problem:

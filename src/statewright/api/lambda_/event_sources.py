@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 from statewright.api.operations import App, Call, operation
 from statewright.functions.event_sources.batches import REPORT
 from statewright.functions.event_sources.records import MappingRecord
+from statewright.functions.event_sources.streams.position import NOTHING_YET
+from statewright.functions.event_sources.streams.settings import USER_ACTION
 from statewright.functions.names import invalid
 from statewright.payload import Json, JsonObject
 
@@ -28,11 +30,11 @@ def shown(app: App, mapping: MappingRecord, state: str | None = None) -> Json:
         "UUID": mapping.uuid,
         "BatchSize": mapping.batch_size,
         "MaximumBatchingWindowInSeconds": mapping.window_seconds,
-        "EventSourceArn": mapping.queue_arn,
+        "EventSourceArn": mapping.source_arn,
         "FunctionArn": mapping.function_arn,
         "LastModified": mapping.modified_ms,
         "State": state or ("Enabled" if mapping.enabled else "Disabled"),
-        "StateTransitionReason": "USER_INITIATED",
+        "StateTransitionReason": "USER_INITIATED" if mapping.stream is None else USER_ACTION,
         "FunctionResponseTypes": [REPORT] if mapping.reports_failures else [],
         "EventSourceMappingArn": config.arn("lambda", f"event-source-mapping:{mapping.uuid}"),
         **mapping.shown,
@@ -43,6 +45,9 @@ def shown(app: App, mapping: MappingRecord, state: str | None = None) -> Json:
         view["ProvisionedPollerConfig"] = {
             "MinimumPollers": mapping.pollers[0], "MaximumPollers": mapping.pollers[1],
         }  # fmt: skip
+    if mapping.stream is not None:
+        position = _sources(app).position(mapping.uuid)
+        view |= {**mapping.stream.shown(), "LastProcessingResult": position.result if position else NOTHING_YET}
     if (problem := _sources(app).problem(mapping.uuid)) is not None:
         view["LastProcessingResult"] = f"PROBLEM: {problem}"
     if mapping.filters:
@@ -52,7 +57,7 @@ def shown(app: App, mapping: MappingRecord, state: str | None = None) -> Json:
 
 @operation("lambda", "CreateEventSourceMapping")
 async def create_event_source_mapping(app: App, _call: Call, request: Json) -> Json:
-    """Let a queue invoke a function."""
+    """Let a queue or a stream of a table invoke a function."""
     mapping = await _sources(app).create(request)
     # One that polls nothing has nothing to create (observed).
     return shown(app, mapping, "Creating" if mapping.enabled else "Disabled")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from statewright.api.building import Building
+from statewright.api.dynamodb.service import build_tables
 from statewright.api.events.service import build_buses
 from statewright.api.s3.service import build_objects
 from statewright.api.service import APART, REST, Service
@@ -60,6 +61,9 @@ def build_functions(make: Building) -> Functions:
 
 def build_event_sources(make: Building) -> EventSources:
     """Build the event source mappings."""
+    from statewright.api.lambda_.reports import report_deliverer
     from statewright.functions.event_sources.mappings import EventSources
 
-    return EventSources(make.ground.store, make(build_functions), make(build_queues))
+    queues = make(build_queues)
+    report = report_deliverer(queues, make(build_objects), make(build_topics))
+    return EventSources(make.ground.store, make(build_functions), queues, make(build_tables).streams, report)

@@ -112,7 +112,10 @@ def _compile(text: str) -> Filter:
     wants_json = isinstance(wanted, dict)
 
     def passes(record: dict[str, Json], matching: Matching) -> bool:
-        body = record["body"]
+        body = record.get("body")
+        if not isinstance(body, str):
+            # Records of streams have none.
+            return matches(record, matching)
         matching.spend(len(body) // _PARSED)
         parsed: Json = None
         try:

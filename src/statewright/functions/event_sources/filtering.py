@@ -16,10 +16,19 @@ from statewright.query.matching import MOST_WORK, Matching, TooMuchWork
 log = logging.getLogger("statewright.functions")
 
 
-async def passes(clock: Clock, keep: Filter, record: JsonObject, matching: Matching, owner: str) -> bool | None:
-    """True if a message's record passes the filters, None if that cannot be found out; such a message is left alone.
+async def passes(
+    clock: Clock,
+    keep: Filter,
+    record: JsonObject,
+    matching: Matching,
+    owner: str,
+    *,
+    otherwise: str = "stays in its queue",
+) -> bool | None:
+    """True if a record passes the filters, None if that cannot be found out; a message is left alone then.
 
-    `matching` bounds the work on the event loop; what exceeds it goes on in a thread. `owner` is named in the log.
+    `matching` bounds the work on the event loop; what exceeds it goes on in a thread. `owner` is named in the log, and
+    `otherwise` says there what happens to a record that cannot be filtered.
     """
     try:
         return await beyond_in_thread(
@@ -27,12 +36,12 @@ async def passes(clock: Clock, keep: Filter, record: JsonObject, matching: Match
         )
     except TooMuchWork:
         why = "the filters of %s take too much work over it"
-        log.warning(f"the message %s of %s stays in its queue: {why}", *_names(record), owner)
+        log.warning(f"the message %s of %s {otherwise}: {why}", *_names(record), owner)
     except Exception:
         why = "because of a bug in Statewright, in the filters of %s"
-        log.exception(f"the message %s of %s stays in its queue {why}", *_names(record), owner)
+        log.exception(f"the message %s of %s {otherwise} {why}", *_names(record), owner)
     return None
 
 
 def _names(record: JsonObject) -> tuple[object, object]:
-    return record["messageId"], record["eventSourceARN"]
+    return record.get("messageId") or record.get("eventID"), record["eventSourceARN"]

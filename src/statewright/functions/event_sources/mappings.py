@@ -1,50 +1,71 @@
-"""Event source mappings: they receive messages of a queue and invoke a function with them.
+"""Event source mappings: they invoke a function with messages of a queue, or with records of a table's stream.
 
-Owns the catalogue of mappings and starts one `Poller` for each that is enabled. The checks of a mapping are in
-`records.py`, receiving and invoking in `pollers.py`, scaling in `scaling.py`.
+Owns the catalogue of mappings and starts one poller for each that is enabled. The checks of a mapping are in
+`records.py`; for queues, receiving and invoking are in `pollers.py`, scaling in `scaling.py`; for streams, see
+`streams/`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from statewright import chance
 from statewright.errors import ApiError, Conflict
-from statewright.functions.event_sources.pollers import MappingCounts, Poller
+from statewright.functions.event_sources.counts import MappingCounts
+from statewright.functions.event_sources.pollers import Poller
 from statewright.functions.event_sources.records import (
     MAPPING,
     MappingRecord,
     check_timeouts,
     default_profile,
-    require_queue,
+    source_of,
     with_request,
 )
 from statewright.functions.event_sources.scaling import PROFILES
+from statewright.functions.event_sources.streams.poller import Report, StreamPoller
+from statewright.functions.event_sources.streams.position import POSITION, Position
+from statewright.functions.event_sources.streams.progress import Progress
+from statewright.functions.event_sources.streams.settings import DEFAULT_BATCH as STREAM_BATCH
+from statewright.functions.event_sources.streams.settings import LATEST, new_settings
 from statewright.functions.functions import Functions
 from statewright.functions.names import function_arn, invalid, parse_name, refusal
 from statewright.payload import Json
 from statewright.query.scope import Entropy
 from statewright.queues.queues import Queue, Queues
 from statewright.stores.entries import Entries
+from statewright.stores.protocol import EntryRow
 from statewright.stores.store import Store
+from statewright.tables.streams.records import number_of
+from statewright.tables.streams.stream import Stream
+from statewright.tables.streams.streams import Streams
 from statewright.tags import retagged
 
 
 class EventSources:
-    """The mappings of one store. `profile` is the scaling profile of mappings that name none."""
+    """The mappings of one store. `profile` is the scaling profile of mappings that name none.
 
-    def __init__(self, store: Store, functions: Functions, queues: Queues, profile: str = "") -> None:
+    `report` delivers reports on discarded records of streams.
+    """
+
+    def __init__(
+        self, store: Store, functions: Functions, queues: Queues, streams: Streams, report: Report, profile: str = ""
+    ) -> None:
         self._entries = Entries(store.catalogue, MAPPING)
         self._functions = functions
         self._queues = queues
+        self._streams = streams
+        self._report = report
+        self._positions = Entries(store.catalogue, POSITION)
+        self._progress: dict[str, Progress] = {}
+        """The progress of mappings of streams."""
         self._clock = functions.clock
         self._config = functions.config
         self._profile = default_profile(profile)
         self._entropy = Entropy(chance.random_bytes(32))
         self._mappings: dict[str, MappingRecord] = {}
-        self._pollers: dict[str, Poller] = {}
-        self._retired: set[Poller] = set()
+        self._pollers: dict[str, Poller | StreamPoller] = {}
+        self._retired: set[Poller | StreamPoller] = set()
         """Pollers of changed or deleted mappings, until their last batch has ended."""
 
     @property
@@ -56,6 +77,8 @@ class EventSources:
         """Read the catalogue, and begin to poll. Queues and functions must have started."""
         async for mapping in self._entries.walk():
             self._mappings[mapping.uuid] = mapping
+        async for position in self._positions.walk():
+            self._progress[position.uuid] = Progress(self._positions, position)
         for mapping in self._mappings.values():
             self._poll(mapping)
 
@@ -73,10 +96,13 @@ class EventSources:
 
         Raises: ApiError (`InvalidParameterValueException`, `ResourceNotFoundException`, `ResourceConflictException`).
         """
-        queue = self._queue(require_queue(request.get("EventSourceArn")))
+        source, is_stream = source_of(request)
+        if is_stream:
+            return await self._create_for_stream(source, request)
+        queue = self._queue(source)
         arn, timeout = await self._function(request["FunctionName"])
         for one in self._mappings.values():
-            if (one.queue_arn, one.function_arn) == (queue.arn, arn):
+            if (one.source_arn, one.function_arn) == (queue.arn, arn):
                 raise refusal(
                     "ResourceConflictException",
                     f'An event source mapping with SQS arn (" {queue.arn} ") and function (" {_name(arn)} ") already '
@@ -87,13 +113,33 @@ class EventSources:
         mapping = MappingRecord(self._entropy.uuid4(), queue.arn, arn, now_ms)
         return await self._write(with_request(mapping, request, is_fifo=queue.settings.fifo, now_ms=now_ms))
 
+    async def _create_for_stream(self, source: str, request: Mapping[str, Json]) -> MappingRecord:
+        settings = new_settings(request, source)
+        stream = self._stream(source)
+        arn, _ = await self._function(request["FunctionName"])
+        for one in self._mappings.values():
+            if (one.source_arn, one.function_arn) == (source, arn):
+                raise refusal(
+                    "ResourceConflictException",
+                    f'The event source arn (" {source} ") and function (" {_name(arn)} ") provided mapping already '
+                    f"exists. Please update or delete the existing mapping with UUID {one.uuid}",
+                )
+        now_ms = self._clock.now_ms()
+        mapping = MappingRecord(self._entropy.uuid4(), source, arn, now_ms, batch_size=STREAM_BATCH, stream=settings)
+        mapping = with_request(mapping, request, is_fifo=False, now_ms=now_ms)
+        position = Position(mapping.uuid, number_of(stream.newest) if settings.starting == LATEST else "")
+        self._progress[mapping.uuid] = Progress(self._positions, replace(position, stored=1))
+        return await self._write(mapping, also=[POSITION.row(position)])
+
     async def update(self, request: Mapping[str, Json]) -> MappingRecord:
         """Change a mapping. The request has the members of UpdateEventSourceMapping. Raises: ApiError."""
         mapping = self.get(request["UUID"])
-        queue = self._queue(mapping.queue_arn)
         if request.get("FunctionName"):
             arn, _ = await self._function(request["FunctionName"])
             mapping = replace(mapping, function_arn=arn)
+        if mapping.stream is not None:
+            return await self._write(with_request(mapping, request, is_fifo=False, now_ms=self._clock.now_ms()))
+        queue = self._queue(mapping.source_arn)
         _, timeout = await self._function(mapping.function_arn)
         check_timeouts(1000 * queue.settings.visibility_timeout_seconds, timeout)
         is_fifo, now_ms = queue.settings.fifo, self._clock.now_ms()
@@ -103,6 +149,10 @@ class EventSources:
         """Delete a mapping; batches under way continue. Raises: ApiError (`ResourceNotFoundException`)."""
         mapping = self.get(uuid)
         await self._entries.delete(mapping)
+        progress = self._progress.pop(uuid, None)
+        if progress is not None:
+            progress.is_gone = True
+            await self._positions.delete(progress.position)
         self._mappings.pop(uuid, None)
         self._retire(uuid)
         return mapping
@@ -126,7 +176,7 @@ class EventSources:
             (
                 one
                 for one in self._mappings.values()
-                if (queue_arn is None or one.queue_arn == queue_arn)
+                if (queue_arn is None or one.source_arn == queue_arn)
                 and (arn is None or one.function_arn == arn)
                 and (after is None or one.uuid > after)
             ),
@@ -146,9 +196,14 @@ class EventSources:
         return poller.counts if poller is not None else MappingCounts()
 
     def problem(self, uuid: str) -> str | None:
-        """Why a mapping cannot poll its queue at present, if it cannot."""
+        """Why a mapping cannot poll its source at present, if it cannot."""
         poller = self._pollers.get(uuid)
         return poller.problem if poller is not None else None
+
+    def position(self, uuid: str) -> Position | None:
+        """Where a mapping of a stream is; `None` for a mapping of a queue."""
+        progress = self._progress.get(uuid)
+        return progress.position if progress is not None else None
 
     def all(self) -> list[MappingRecord]:
         """Every mapping, in the order of ids."""
@@ -156,7 +211,11 @@ class EventSources:
 
     def polled(self) -> set[str]:
         """ARNs of the queues that some mapping polls."""
-        return {self._mappings[uuid].queue_arn for uuid in self._pollers}
+        return {self._mappings[uuid].source_arn for uuid in self._pollers if uuid not in self._progress}
+
+    def is_behind(self) -> bool:
+        """True if some mapping has not processed every record of its stream."""
+        return any(isinstance(one, StreamPoller) and not one.is_waiting for one in self._pollers.values())
 
     # -------------------------------------------------------------- queue and function of a mapping
 
@@ -169,6 +228,12 @@ class EventSources:
                 f"SQS Error Message: {missing.message}"
             ) from None
 
+    def _stream(self, arn: str) -> Stream:
+        try:
+            return self._streams.find(arn)
+        except ApiError:
+            raise invalid(f"Stream not found: {arn}") from None
+
     async def _function(self, name: str) -> tuple[str, int]:
         """The stored ARN of a mapping's function, and its timeout in seconds. Raises: ApiError."""
         named = parse_name(name, None, self._config)
@@ -180,31 +245,36 @@ class EventSources:
             raise invalid("Function does not exist") from None
         return function_arn(self._config, named.name, named.qualifier), target.settings.timeout
 
-    async def _write(self, mapping: MappingRecord) -> MappingRecord:
+    async def _write(self, mapping: MappingRecord, also: Sequence[EntryRow] = ()) -> MappingRecord:
         try:
-            mapping = await self._entries.write(mapping)
+            mapping = await self._entries.write(mapping, also=also)
         except Conflict:
             raise refusal(
                 "ResourceConflictException", "Another operation is changing the event source mapping. Try again."
             ) from None
         self._mappings[mapping.uuid] = mapping
-        self._retire(mapping.uuid)
-        self._poll(mapping)
+        self._poll(mapping, self._retire(mapping.uuid))
         return mapping
 
-    def _poll(self, mapping: MappingRecord) -> None:
+    def _poll(self, mapping: MappingRecord, previous: Poller | StreamPoller | None = None) -> None:
         if not mapping.enabled:
+            return
+        if mapping.stream is not None:
+            reader = StreamPoller(mapping, self._progress[mapping.uuid], self._functions, self._streams, self._report)
+            self._pollers[mapping.uuid] = reader
+            reader.start(previous if isinstance(previous, StreamPoller) else None)
             return
         profile = PROFILES[mapping.profile or self._profile]
         poller = Poller(mapping, profile, self._functions, self._queues)
         self._pollers[mapping.uuid] = poller
         poller.start()
 
-    def _retire(self, uuid: str) -> None:
+    def _retire(self, uuid: str) -> Poller | StreamPoller | None:
         poller = self._pollers.pop(uuid, None)
         if poller is not None:
             self._retired.add(poller)
             poller.retire(lambda: self._retired.discard(poller))
+        return poller
 
 
 def _name(arn: str) -> str:

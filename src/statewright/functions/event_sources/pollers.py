@@ -25,6 +25,7 @@ from statewright.functions.event_sources.batches import (
     failed_items,
     record_of,
 )
+from statewright.functions.event_sources.counts import MappingCounts
 from statewright.functions.event_sources.filtering import passes
 from statewright.functions.event_sources.records import MappingRecord
 from statewright.functions.event_sources.scaling import Ending, Profile, Scaling
@@ -40,32 +41,9 @@ POLL_MS: Final = 20_000
 """Longest wait of a poll for a message. Source: SQS quotas, long polling."""
 MOST_PULLED: Final = 10_000
 """Messages in one receive of a poller."""
-MOST_IN_REQUEST: Final = 10
-"""Messages of one request in the service. Source: SQS API reference, ReceiveMessage, DeleteMessageBatch."""
 ENVELOPE_BYTES: Final = 16
 _FIRST_PAUSE_MS: Final = 1_000
 _LONGEST_PAUSE_MS: Final = 60_000
-
-
-@dataclass(slots=True)
-class MappingCounts:
-    """Counts of a mapping since the server started: of messages, except `invocations`, `throttles` and `requests`.
-
-    `never_run`: received, but throttled until they had to be released. `filtered`: deleted, as no filter matched.
-    `requests` are the receives and deletes that the service's pollers would need, at most ten messages in each.
-    """
-
-    invocations: int = 0
-    throttles: int = 0
-    done: int = 0
-    failed: int = 0
-    never_run: int = 0
-    filtered: int = 0
-    requests: int = 0
-
-    def asked(self, messages: int) -> None:
-        """Count the requests to receive or delete so many messages of one batch."""
-        self.requests += -(-messages // MOST_IN_REQUEST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +79,7 @@ class Poller:
         self._buffer: list[_Pulled] = []
         self._window_ends_ms: int | None = None
         self._wake = asyncio.Event()
-        self._batches = Background(f"a batch of {mapping.queue_arn} for {mapping.function_arn}")
+        self._batches = Background(f"a batch of {mapping.source_arn} for {mapping.function_arn}")
         self._polling: asyncio.Task[None] | None = None
         self._retired = False
         self.problem: str | None = None
@@ -147,7 +125,7 @@ class Poller:
                     pause_ms = _FIRST_PAUSE_MS
                     self.problem = None
                 except (ApiError, StoreError) as problem:
-                    log.warning("polling %s for %s: %s", self._mapping.queue_arn, self._mapping.function_arn, problem)
+                    log.warning("polling %s for %s: %s", self._mapping.source_arn, self._mapping.function_arn, problem)
                     self.problem = str(problem)
                     await self._clock.sleep_until(self._clock.now_ms() + pause_ms)
                     pause_ms = min(2 * pause_ms, _LONGEST_PAUSE_MS)
@@ -163,7 +141,7 @@ class Poller:
     async def _turn(self) -> None:
         """Receive as many messages as may run, and start the complete batches."""
         now_ms = self._clock.now_ms()
-        queue = self._queues.find(self._mapping.queue_arn)
+        queue = self._queues.find(self._mapping.source_arn)
         room = self._room(now_ms)
         self._flush(now_ms, room)
         room = self._room(now_ms)
@@ -216,7 +194,7 @@ class Poller:
             self._meter.polled.add(len(found))
         matching = Matching(LOOP_WORK)
         for message in found:
-            record = record_of(message, self._mapping.queue_arn, self._region)
+            record = record_of(message, self._mapping.source_arn, self._region)
             if self._passes is not None:
                 is_wanted = await passes(
                     self._clock, self._passes, record, matching, f"the mapping {self._mapping.uuid}"
@@ -280,9 +258,9 @@ class Poller:
         handles = [(pulled.message.handle, 0) for pulled in self._buffer]
         self._buffer = []
         try:
-            await self._queues.change_visibility(self._queues.find(self._mapping.queue_arn), handles)
+            await self._queues.change_visibility(self._queues.find(self._mapping.source_arn), handles)
         except (ApiError, StoreError) as problem:
-            log.info("messages of %s become visible only after their timeout: %s", self._mapping.queue_arn, problem)
+            log.info("messages of %s become visible only after their timeout: %s", self._mapping.source_arn, problem)
 
     # -------------------------------------------------------------- batches
 
@@ -305,7 +283,7 @@ class Poller:
             ending = await self._invoke(batch)
         except (ApiError, StoreError) as problem:
             self._failed(len(batch))
-            log.warning("a batch of %s for %s: %s", self._mapping.queue_arn, self._mapping.function_arn, problem)
+            log.warning("a batch of %s for %s: %s", self._mapping.source_arn, self._mapping.function_arn, problem)
         finally:
             self._scaling.ended(self._clock.now_ms(), ending)
 
@@ -335,7 +313,7 @@ class Poller:
         self.counts.invocations += 1
         failed: set[str] = set()
         ids = [pulled.message.message_id for pulled in batch]
-        queue = self._queues.find(self._mapping.queue_arn)
+        queue = self._queues.find(self._mapping.source_arn)
         if invoked.function_error is not None:
             failed = set(ids)
         elif self._mapping.reports_failures:

@@ -14,15 +14,18 @@ from typing import Final
 
 from statewright.functions.event_sources.batches import REPORT, compile_filters
 from statewright.functions.event_sources.scaling import DEFAULT_PROFILE, PROFILES
+from statewright.functions.event_sources.streams.settings import StreamSettings, changed_settings
 from statewright.functions.names import invalid
 from statewright.payload import Json, JsonObject
 from statewright.query.event_pattern import PatternError
-from statewright.stores.entries import EntryKind
+from statewright.stores.entries import EntryKind, Form
 
 DEFAULT_BATCH: Final = 10
 LARGEST_WITHOUT_WINDOW: Final = 10
 LARGEST_FIFO: Final = 10
 MOST_FILTERS: Final = 5
+_NOT_HERE: Final = ("kinesis", "kafka", "mq", "rds", "docdb")
+"""Event sources of the service that are not supported."""
 PROFILE_TAG: Final = "statewright:scalingProfile"
 """Tag by which a mapping selects a scaling profile of its own."""
 LEAST_POLLERS: Final = (2, 200)
@@ -32,13 +35,14 @@ DEFAULT_MOST_POLLERS: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class MappingRecord:
-    """A mapping from a queue to a function. `function_arn` has the qualifier of the request, if any.
+    """A mapping from a queue or a table's stream to a function. `function_arn` has the qualifier of the request.
 
-    `pollers` are the least and most provisioned ones. `shown` are members that are stored and returned, without effect.
+    `stream` is set for streams. `pollers` are the least and most provisioned ones. `shown` are members that are stored
+    and returned, without effect.
     """
 
     uuid: str
-    queue_arn: str
+    source_arn: str
     function_arn: str
     modified_ms: int
     enabled: bool = True
@@ -50,6 +54,7 @@ class MappingRecord:
     filters: Sequence[str] = ()
     tags: dict[str, str] = field(default_factory=dict)
     shown: JsonObject = field(default_factory=dict)
+    stream: StreamSettings | None = None
     stored: int = 0
 
     @property
@@ -58,7 +63,14 @@ class MappingRecord:
         return self.tags.get(PROFILE_TAG, "")
 
 
-MAPPING: Final = EntryKind("eventSourceMapping", MappingRecord, lambda mapping: mapping.uuid)
+def _with_source(members: dict[str, Json]) -> dict[str, Json]:
+    """Format 1 had queues only."""
+    return {"source_arn" if name == "queue_arn" else name: value for name, value in members.items()}
+
+
+MAPPING: Final = EntryKind(
+    "eventSourceMapping", MappingRecord, lambda mapping: mapping.uuid, form=Form(2, upgrades={1: _with_source})
+)
 
 
 def with_request(mapping: MappingRecord, request: Mapping[str, Json], *, is_fifo: bool, now_ms: int) -> MappingRecord:
@@ -66,8 +78,11 @@ def with_request(mapping: MappingRecord, request: Mapping[str, Json], *, is_fifo
 
     Raises: ApiError (`InvalidParameterValueException`).
     """
-    _refuse_other_sources(request)
     changes: JsonObject = {"modified_ms": now_ms}
+    if mapping.stream is not None:
+        changes["stream"] = changed_settings(mapping.stream, request)
+    else:
+        _refuse_other_sources(request)
     for member, name in (("BatchSize", "batch_size"), ("MaximumBatchingWindowInSeconds", "window_seconds"),
                          ("Enabled", "enabled")):  # fmt: skip
         if request.get(member) is not None:
@@ -84,7 +99,8 @@ def with_request(mapping: MappingRecord, request: Mapping[str, Json], *, is_fifo
         changes["tags"] = request["Tags"]
     kept = {name: request[name] for name in ("KMSKeyArn", "MetricsConfig", "LoggingConfig") if request.get(name)}
     changed = replace(mapping, **changes, shown={**mapping.shown, **kept})
-    _check(changed, is_fifo=is_fifo)
+    if changed.stream is None:
+        _check(changed, is_fifo=is_fifo)
     return changed
 
 
@@ -144,14 +160,25 @@ def _refuse_other_sources(request: Mapping[str, Json]) -> None:
             raise invalid(f"Unsupported parameter for an SQS event source: {name}.")
 
 
-def require_queue(arn: str | None) -> str:
-    """The ARN of a queue. Raises: ApiError for any other event source: only queues are supported."""
+def source_of(request: Mapping[str, Json]) -> tuple[str, bool]:
+    """The ARN of a request's event source, and whether it is a stream of a table; otherwise it is a queue.
+
+    Raises: ApiError for any other event source.
+    """
+    arn: str = request.get("EventSourceArn") or ""
     if not arn:
         raise invalid("EventSourceArn is required.")
-    parts = arn.split(":")
-    if len(parts) < 6 or parts[2] != "sqs":
-        raise invalid(f"This version of Statewright has event source mappings for SQS queues only, not for {arn[:200]}")
-    return arn
+    service = arn.split(":")[2] if arn.count(":") >= 5 else ""
+    if service in _NOT_HERE:
+        raise invalid(
+            "This version of Statewright has event source mappings for SQS queues and DynamoDB streams only, not for "
+            f"{arn[:200]}"
+        )
+    if service == "dynamodb" and "/stream/" in arn:
+        return arn, True
+    if service != "sqs":
+        raise invalid("Unrecognized event source.")
+    return arn, False
 
 
 def check_timeouts(visibility_ms: int, timeout_seconds: int) -> None:

@@ -144,7 +144,8 @@ class Streams:
 
         Raises: ApiError (`TrimmedDataAccessException`) if one of them was older than a day.
         """
-        low = after + "0" if after else self.horizon(stream)
+        horizon = self.horizon(stream)
+        low = after + "0" if after else horizon
         found: list[Found] = []
         size = 0
         while len(found) < limit and size < most_bytes:
@@ -158,7 +159,7 @@ class Streams:
             if len(rows) < step:
                 break
             low = found[-1][0].number + "0"
-        if found and found[0][0].number < self.horizon(stream):
+        if found and found[0][0].number < horizon:
             raise trimmed()
         return found
 

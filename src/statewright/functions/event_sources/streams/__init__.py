@@ -1,0 +1,1 @@
+"""Event source mappings of tables' streams: records in order, in batches for functions."""

@@ -1,0 +1,117 @@
+"""Records of streams for functions: their form in an event, failures in an answer, reports on discarded records.
+
+Pure. Source: Lambda developer guide, "Using AWS Lambda with Amazon DynamoDB", "Retain discarded records for a DynamoDB
+event source"; shapes recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+import orjson
+
+from statewright.functions.outcomes import Invoked
+from statewright.instants import iso_seconds
+from statewright.payload import Json, JsonObject, JsonTextError, parse_json
+from statewright.tables.streams.records import StreamRecord, change_of, event_id
+from statewright.tables.streams.stream import Stream
+
+EXHAUSTED: Final = "RetryAttemptsExhausted"
+TOO_OLD: Final = "RecordAgeExceeded"
+
+
+def record_for_function(stream: Stream, record: StreamRecord, size: int, region: str) -> dict[str, Json]:
+    """A record in a function's event."""
+    change = change_of(stream.entry, record, size)
+    shown: dict[str, Json] = {
+        "eventID": event_id(stream.arn, record),
+        "eventName": record.kind,
+        "eventVersion": "1.1",
+        "eventSource": "aws:dynamodb",
+        "awsRegion": region,
+        "dynamodb": {"ApproximateCreationDateTime": record.at_ms // 1000, **change},
+        "eventSourceARN": stream.arn,
+    }
+    if record.by_expiry:
+        shown["userIdentity"] = {"type": "Service", "principalId": "dynamodb.amazonaws.com"}
+    return shown
+
+
+def first_failed(answer: bytes, numbers: Sequence[str]) -> str | None:
+    """The lowest sequence number that a function reports as failed, the first one of the batch if its answer is no such
+    report; `None` for a success."""
+    try:
+        report = parse_json(answer) if answer.strip() else None
+    except JsonTextError:
+        return numbers[0]
+    if not report:
+        return None
+    failures: Json = report.get("batchItemFailures", report) if isinstance(report, dict) else report
+    if failures is None or failures == []:
+        return None
+    if not isinstance(failures, list):
+        return numbers[0]
+    names: list[str] = [str(one.get("itemIdentifier")) if isinstance(one, dict) else "" for one in failures]
+    return min(names) if all(name in numbers for name in names) else numbers[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Discarded:
+    """Records that a mapping gave up. `answer` is that of the last invocation, `None` if there was none."""
+
+    mapping: str
+    function_arn: str
+    stream: Stream
+    records: Sequence[StreamRecord]
+    condition: str
+    attempts: int
+    answer: Invoked | None
+
+
+def report_on(given: Discarded, now_ms: int, request_id: str) -> JsonObject:
+    """The report on discarded records, for a queue or a topic."""
+    first, last = given.records[0], given.records[-1]
+    report: JsonObject = {
+        "requestContext": {
+            "requestId": given.answer.request_id if given.answer is not None else request_id,
+            "functionArn": given.function_arn,
+            "condition": given.condition,
+            "approximateInvokeCount": given.attempts,
+        }
+    }
+    if given.answer is not None:
+        report["responseContext"] = {
+            "statusCode": given.answer.status,
+            "executedVersion": given.answer.executed_version,
+            "functionError": given.answer.function_error,
+        }
+    return {
+        **report,
+        "version": "1.0",
+        # Whole seconds, as recorded.
+        "timestamp": iso_seconds(now_ms).removesuffix("Z") + ".000Z",
+        "DDBStreamBatchInfo": {
+            "shardId": given.stream.entry.shard,
+            "startSequenceNumber": first.number,
+            "endSequenceNumber": last.number,
+            "approximateArrivalOfFirstRecord": iso_seconds(first.at_ms),
+            "approximateArrivalOfLastRecord": iso_seconds(last.at_ms),
+            "batchSize": len(given.records),
+            "streamArn": given.stream.arn,
+        },
+    }
+
+
+def report_for_bucket(report: JsonObject, event: bytes) -> bytes:
+    """The report as an object of a bucket, which has the event as well."""
+    return orjson.dumps({**report, "payload": orjson.Fragment(event)})
+
+
+def report_key(given: Discarded, now_ms: int, name: str) -> str:
+    """The key of a report in a bucket. `name` makes it unique."""
+    at = datetime.fromtimestamp(now_ms / 1000, UTC)
+    shard = given.stream.entry.shard
+    return f"aws/lambda/{given.mapping}/{shard}/{at:%Y/%m/%d}/{at:%Y-%m-%dT%H.%M.%S}-{name}"

@@ -1,0 +1,330 @@
+"""Poller of one mapping of a stream: reads records in order, forms batches, invokes, and moves the position.
+
+One batch at a time, so that the order of the shard holds. A batch that fails is invoked again, whole or in parts, until
+it succeeds, its retries are used up, or its records are too old; then its records are discarded, and reported to the
+mapping's destination. The position is stored after each batch: after a kill the batch that was under way comes again.
+
+Source: Lambda developer guide, "Using AWS Lambda with Amazon DynamoDB", "Retain discarded records for a DynamoDB event
+source", "Configuring partial batch response with DynamoDB and Lambda".
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from statewright import chance
+from statewright.errors import ApiError, StoreError
+from statewright.functions.event_sources.batches import (
+    EVENT_BYTES,
+    compile_filters,
+    encode_record,
+    event_of,
+)
+from statewright.functions.event_sources.counts import MappingCounts
+from statewright.functions.event_sources.filtering import passes
+from statewright.functions.event_sources.records import MappingRecord
+from statewright.functions.event_sources.streams.events import (
+    EXHAUSTED,
+    TOO_OLD,
+    Discarded,
+    first_failed,
+    record_for_function,
+    report_for_bucket,
+    report_key,
+    report_on,
+)
+from statewright.functions.event_sources.streams.position import FAILED, SUCCEEDED
+from statewright.functions.event_sources.streams.progress import Progress
+from statewright.functions.event_sources.streams.settings import StreamSettings
+from statewright.functions.functions import Functions
+from statewright.functions.outcomes import Invoked
+from statewright.payload import dump_json
+from statewright.query.matching import LOOP_WORK, Matching
+from statewright.tables.streams.records import StreamRecord, number_of
+from statewright.tables.streams.stream import Stream
+from statewright.tables.streams.streams import MOST_READ, Streams
+
+log = logging.getLogger("statewright.functions")
+
+Report = Callable[[str, bytes, str], Awaitable[None]]
+"""Delivers a report to a queue, topic or bucket by ARN; the text is its key in a bucket. Raises: ApiError."""
+
+ENVELOPE_BYTES: Final = 16
+_FIRST_PAUSE_MS: Final = 200
+_LONGEST_PAUSE_MS: Final = 60_000
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Records that passed the filters, with their JSON texts; `last` is the number of the last one that was read."""
+
+    last: str
+    records: list[StreamRecord] = field(default_factory=list)
+    texts: list[bytes] = field(default_factory=list)
+    size: int = ENVELOPE_BYTES
+    is_full: bool = False
+
+    def add(self, record: StreamRecord, text: bytes) -> None:
+        """Add a record."""
+        self.records.append(record)
+        self.texts.append(text)
+        self.size += len(text) + 1
+
+
+class StreamPoller:
+    """Polls for one mapping from `start` until `retire` or `stop`."""
+
+    def __init__(
+        self, mapping: MappingRecord, progress: Progress, functions: Functions, streams: Streams, report: Report
+    ) -> None:
+        assert mapping.stream is not None
+        self._mapping = mapping
+        self._settings: StreamSettings = mapping.stream
+        self._progress = progress
+        self._functions = functions
+        self._streams = streams
+        self._report = report
+        self._clock = functions.clock
+        self._passes = compile_filters(mapping.filters)
+        self.counts = MappingCounts()
+        meter = functions.invoker.concurrency.meter
+        self._meter = meter.mapping(mapping.uuid) if meter is not None else None
+        self.problem: str | None = None
+        """Why the last attempt to read or invoke failed; None once one has succeeded."""
+        self.is_waiting = False
+        """True while every record has been processed."""
+        self._may_cancel = False
+        self._retired = False
+        self._pause_ms = _FIRST_PAUSE_MS
+        self._answer: Invoked | None = None
+        self._polling: asyncio.Task[None] | None = None
+
+    def start(self, previous: StreamPoller | None = None) -> None:
+        """Begin to poll, once a previous poller of the mapping has ended."""
+        self._polling = asyncio.get_running_loop().create_task(self._poll(previous))
+
+    def retire(self, when_done: Callable[[], None]) -> None:
+        """Stop polling; call `when_done` after the batch under way has ended."""
+        self._retired = True
+        if self._polling is None:
+            when_done()
+            return
+        self._polling.add_done_callback(lambda _: when_done())
+        if self._may_cancel:
+            self._polling.cancel()
+
+    async def stop(self) -> None:
+        """Stop polling and give up the batch under way; the next process invokes with it again."""
+        self._retired = True
+        if self._polling is not None:
+            self._polling.cancel()
+            await asyncio.gather(self._polling, return_exceptions=True)
+
+    # -------------------------------------------------------------- the loop
+
+    async def _poll(self, previous: StreamPoller | None) -> None:
+        if previous is not None and previous._polling is not None:
+            await asyncio.wait([previous._polling])
+        while not self._retired:
+            try:
+                await self._turn()
+                self.problem = None
+            except (ApiError, StoreError) as problem:
+                log.warning("polling %s for %s: %s", self._mapping.source_arn, self._mapping.function_arn, problem)
+                self.problem = str(problem)
+                await self._pause()
+            except Exception:
+                log.exception("the mapping %s pauses because of a bug in Statewright", self._mapping.uuid)
+                self.problem = "a bug in Statewright; the server's log has it"
+                self._pause_ms = _LONGEST_PAUSE_MS
+                await self._pause()
+
+    async def _pause(self) -> None:
+        """Wait before the next attempt, longer each time."""
+        if self._retired:
+            return
+        self._may_cancel = True
+        try:
+            await self._clock.sleep_until(self._clock.now_ms() + self._pause_ms)
+        finally:
+            self._may_cancel = False
+        self._pause_ms = min(2 * self._pause_ms, _LONGEST_PAUSE_MS)
+
+    async def _turn(self) -> None:
+        """Read one batch, and process it."""
+        stream = self._streams.find(self._mapping.source_arn)
+        try:
+            batch = await self._gathered(stream)
+        except ApiError as problem:
+            if problem.code != "TrimmedDataAccessException":
+                raise
+            log.warning("records of %s expired before %s could process them", stream.arn, self._mapping.function_arn)
+            before = number_of(int(self._streams.horizon(stream)) - 1)
+            await self._progress.move(self._progress.position.done(before, FAILED))
+            return
+        if batch is not None and not await self._discarded_old(stream, batch):
+            await self._invoke(stream, batch)
+
+    # -------------------------------------------------------------- reading
+
+    async def _gathered(self, stream: Stream) -> _Batch | None:
+        """The records of the next batch, or of the one that is invoked again; `None` if the poller is retired."""
+        place = self._progress.position
+        end = place.ends[-1] if place.ends else None
+        batch = _Batch(place.after)
+        ends_ms: int | None = None
+        while not self._retired:
+            changes = stream.changes
+            found = await self._take(stream, batch, end)
+            if batch.is_full or (end is not None and batch.last >= end):
+                return batch
+            if found:
+                continue
+            if end is not None:
+                # Records up to the end have expired.
+                batch.last = end
+                return batch
+            if batch.records:
+                if ends_ms is None:
+                    ends_ms = self._clock.now_ms() + 1000 * self._mapping.window_seconds
+                if self._clock.now_ms() >= ends_ms:
+                    return batch
+            elif batch.last != self._progress.position.after:
+                position = self._progress.position
+                await self._progress.move(position.done(batch.last, position.result))
+            await self._until_more(stream, changes, ends_ms)
+        return None
+
+    async def _take(self, stream: Stream, batch: _Batch, end: str | None) -> bool:
+        """Add the next records to a batch, none behind `end`; False if there is none."""
+        room = self._mapping.batch_size - len(batch.records)
+        found = await self._streams.read(stream, batch.last, min(room, MOST_READ))
+        matching = Matching(LOOP_WORK)
+        for record, size in found:
+            if end is not None and record.number > end:
+                return False
+            shown = record_for_function(stream, record, size, self._functions.config.region)
+            text = encode_record(shown)
+            if batch.records and batch.size + len(text) > EVENT_BYTES:
+                batch.is_full = True
+                return True
+            batch.last = record.number
+            self._count("polled", 1)
+            if self._passes is not None and not await passes(
+                self._clock, self._passes, shown, matching, f"the mapping {self._mapping.uuid}", otherwise="is left out"
+            ):
+                self.counts.filtered += 1
+                self._count("filtered_out", 1)
+                continue
+            batch.add(record, text)
+        batch.is_full = len(batch.records) >= self._mapping.batch_size
+        return bool(found)
+
+    async def _until_more(self, stream: Stream, changes: int, ends_ms: int | None) -> None:
+        """Wait for records, no longer than until the window of a batch closes."""
+        waiting = asyncio.ensure_future(stream.changed_since(changes))
+        timer = self._clock.call_at(ends_ms, waiting.cancel) if ends_ms is not None else None
+        self.is_waiting, self._may_cancel = ends_ms is None, True
+        try:
+            await asyncio.wait([waiting])
+        finally:
+            self.is_waiting = self._may_cancel = False
+            waiting.cancel()
+            if timer is not None:
+                timer.cancel()
+
+    # -------------------------------------------------------------- processing
+
+    async def _invoke(self, stream: Stream, batch: _Batch) -> None:
+        position = self._progress.position
+        if not batch.records:
+            await self._progress.move(position.done(batch.last, position.result))
+            return
+        event, count = event_of(batch.texts), len(batch.records)
+        try:
+            answer = await self._functions.invoke(self._mapping.function_arn, event)
+        except ApiError as refusal:
+            if refusal.code != "TooManyRequestsException":
+                raise
+            self.counts.throttles += 1
+            if position.ends[-1:] != (batch.last,):
+                await self._progress.move(position.waiting(batch.last))
+            await self._pause()
+            return
+        self._answer = answer
+        self.counts.invocations += 1
+        self._count("invoked", count)
+        numbers = [record.number for record in batch.records]
+        failed = None
+        if answer.function_error is not None:
+            failed = numbers[0]
+        elif self._mapping.reports_failures:
+            failed = first_failed(answer.payload, numbers)
+        if failed is not None:
+            await self._failed(stream, batch, numbers.index(failed))
+            return
+        self.counts.done += count
+        self._pause_ms = _FIRST_PAUSE_MS
+        await self._progress.move(position.done(batch.last, SUCCEEDED))
+
+    async def _failed(self, stream: Stream, batch: _Batch, place: int) -> None:
+        """Plan the next attempt with the records from `place` on, or discard them."""
+        position, settings = self._progress.position, self._settings
+        left = batch.records[place:]
+        self.counts.done += place
+        self.counts.failed += len(left)
+        self._count("failed_invoke", len(left))
+        after = batch.records[place - 1].number if place else position.after
+        if settings.bisects and len(left) > 1:
+            middle = () if place else (left[(len(left) - 1) // 2].number,)
+            await self._progress.move(position.split(after, (batch.last, *middle)))
+        elif 0 <= settings.most_retries <= position.attempts:
+            await self._discard(stream, left, batch.texts[place:], EXHAUSTED, position.attempts + 1)
+            await self._progress.move(position.done(batch.last, FAILED))
+        else:
+            await self._progress.move(position.failed(after, batch.last))
+            await self._pause()
+
+    # -------------------------------------------------------------- discarding
+
+    async def _discarded_old(self, stream: Stream, batch: _Batch) -> bool:
+        """Discard the records of a batch that are too old; False if there is none."""
+        if self._settings.most_age_seconds < 0:
+            return False
+        limit_ms = self._clock.now_ms() - 1000 * self._settings.most_age_seconds
+        count = sum(record.at_ms < limit_ms for record in batch.records)
+        if not count:
+            return False
+        position = self._progress.position
+        await self._discard(stream, batch.records[:count], batch.texts[:count], TOO_OLD, position.attempts)
+        last = batch.records[count - 1].number if count < len(batch.records) else batch.last
+        await self._progress.move(position.done(last, FAILED))
+        return True
+
+    async def _discard(
+        self, stream: Stream, records: Sequence[StreamRecord], texts: Sequence[bytes], condition: str, attempts: int
+    ) -> None:
+        """Report records that are given up to the mapping's destination, if it has one."""
+        self._pause_ms = _FIRST_PAUSE_MS
+        self.counts.never_run += 0 if attempts else len(records)
+        target = self._settings.on_failure
+        if not target:
+            log.warning("%d records of %s are discarded: %s", len(records), stream.arn, condition)
+            return
+        now_ms, name = self._clock.now_ms(), chance.uuid4()
+        answer = self._answer if attempts else None
+        given = Discarded(self._mapping.uuid, self._mapping.function_arn, stream, records, condition, attempts, answer)
+        report = report_on(given, now_ms, name)
+        body = report_for_bucket(report, event_of(texts)) if ":s3:" in target else dump_json(report).encode()
+        try:
+            await self._report(target, body, report_key(given, now_ms, name))
+        except ApiError as problem:
+            log.warning("the report on %d records of %s is lost: %s", len(records), stream.arn, problem)
+
+    def _count(self, name: str, many: int) -> None:
+        if self._meter is not None:
+            getattr(self._meter, name).add(many)
