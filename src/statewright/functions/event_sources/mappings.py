@@ -201,7 +201,7 @@ class EventSources:
         return poller.problem if poller is not None else None
 
     def position(self, uuid: str) -> Position | None:
-        """Where a mapping of a stream is; `None` for a mapping of a queue."""
+        """The position of a mapping of a stream; `None` for a mapping of a queue."""
         progress = self._progress.get(uuid)
         return progress.position if progress is not None else None
 

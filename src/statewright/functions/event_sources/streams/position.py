@@ -18,7 +18,7 @@ FAILED: Final = "PROBLEM: Function call failed"
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a mapping is. `after` is the sequence number of the last record that is done; empty for the oldest."""
+    """A position. `after` is the sequence number of the last record that is done; empty for the oldest."""
 
     uuid: str
     after: str

@@ -23,7 +23,7 @@ _OF_QUEUES: Final = ("ScalingConfig", "ProvisionedPollerConfig")
 
 @dataclass(frozen=True, slots=True)
 class StreamSettings:
-    """What a mapping of a stream has besides those of every mapping. -1 stands for no limit."""
+    """Settings of a mapping of a stream besides those of every mapping. -1 stands for no limit."""
 
     starting: str
     bisects: bool = False
