@@ -221,7 +221,7 @@ def test_the_bucket_in_the_host(server, open_bucket, host):
 @pytest.mark.parametrize(
     ("method", "path", "body", "headers", "code"),
     [
-        ("POST", "", b"x", {"Content-Type": "multipart/form-data; boundary=x"}, "NotImplemented"),
+        ("POST", "", b"x", {"Content-Type": "multipart/form-data; boundary=x"}, "MalformedPOSTRequest"),
         ("POST", "?delete", b"<Delete><Object></Delete>", {}, "MalformedXML"),
         ("POST", "?delete", b"", {}, "MissingRequestBodyError"),
         ("POST", "?delete", b'<!DOCTYPE d [<!ENTITY a "b">]><Delete/>', {}, "MalformedXML"),

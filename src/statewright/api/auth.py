@@ -118,7 +118,7 @@ def signature(
     )
     digest = hashlib.sha256(canonical.encode()).hexdigest()
     to_sign = "\n".join((ALGORITHM, at, "/".join(scope), digest))
-    return hmac.new(_signing_key(secret, *scope[:3]), to_sign.encode(), hashlib.sha256).hexdigest()
+    return hmac.new(signing_key(secret, *scope[:3]), to_sign.encode(), hashlib.sha256).hexdigest()
 
 
 def _payload_hash(request: Request, signed_headers: tuple[str, ...], service: str, *, presigned: bool) -> str:
@@ -203,7 +203,7 @@ def chunk_seed(headers: Mapping[str, str], credentials: Mapping[str, str]) -> Se
     secret = credentials.get(signed.access_key)
     if secret is None:
         return None
-    return Seed(signed.signature, signed.at, "/".join(signed.scope), _signing_key(secret, *signed.scope[:3]))
+    return Seed(signed.signature, signed.at, "/".join(signed.scope), signing_key(secret, *signed.scope[:3]))
 
 
 def _read(request: Request) -> _Signed:
@@ -295,7 +295,8 @@ def _canonical_query(query: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _signing_key(secret: str, date: str, region: str, service: str) -> bytes:
+def signing_key(secret: str, date: str, region: str, service: str) -> bytes:
+    """The key for signatures of one day, in one region, for one service."""
     key = f"AWS4{secret}".encode()
     for part in (date, region, service, "aws4_request"):
         key = hmac.new(key, part.encode(), hashlib.sha256).digest()

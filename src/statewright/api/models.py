@@ -34,7 +34,7 @@ def load_model(service: str) -> Model | None:
     for version in reversed(versions):
         packed = folder / version / "service-2.json.gz"
         if packed.is_file():
-            return _read(gzip.decompress(packed.read_bytes()))
+            return _extended(service, _read(gzip.decompress(packed.read_bytes())))
         plain = folder / version / "service-2.json"
         if plain.is_file():
             return _read(plain.read_bytes())
@@ -47,6 +47,30 @@ def _data() -> Path:
     if found is None or not found.submodule_search_locations:
         raise RuntimeError("botocore is not installed: the service models come with it")
     return Path(found.submodule_search_locations[0]) / "data"
+
+
+def _extended(service: str, model: Model) -> Model:
+    """A model with the operation of S3 that no SDK calls: the upload by a form of a web page."""
+    if service == "s3":
+        shapes = model["shapes"]
+        place = shapes["PutObjectRequest"]["members"]
+        shapes["PostObjectRequest"] = {
+            "type": "structure", "required": ["Bucket"], "payload": "Body",
+            "members": {"Bucket": place["Bucket"], "Body": place["Body"]},
+        }  # fmt: skip
+        more = {
+            "Status": {"shape": "PartNumber", "location": "statusCode"},
+            "Location": {"shape": "Location", "location": "header", "locationName": "Location"},
+            "ContentType": place["ContentType"],
+            "Body": place["Body"],
+        }
+        written = shapes["PutObjectOutput"]["members"]
+        shapes["PostObjectOutput"] = {"type": "structure", "payload": "Body", "members": {**written, **more}}
+        model["operations"]["PostObject"] = {
+            "name": "PostObject", "http": {"method": "POST", "requestUri": "/{Bucket}"},
+            "input": {"shape": "PostObjectRequest"}, "output": {"shape": "PostObjectOutput"},
+        }  # fmt: skip
+    return model
 
 
 def _read(raw: bytes) -> Model:

@@ -27,11 +27,12 @@ CBOR_PATH: Final = re.compile(r".*/service/(?P<service>[^/]+)/operation/(?P<oper
 _VERSION: Final = re.compile(r"(?:^|&)Version=([0-9-]{10})(?:&|$)")
 _DATED_PATH: Final = re.compile(r"/20[0-9]{2}-[01][0-9]-[0-3][0-9]/")
 """The paths of Lambda's API begin with the date of the operation's version."""
+_BUCKET_PATH: Final = re.compile(r"/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/?")
 _OURS: Final = re.compile(r"/(health|metrics|console|favicon\.ico|robots\.txt)?(/.*)?")
 
 _BY_TARGET: Final = {one.target: one for one in SERVICES if one.target is not None}
 _BY_VERSION: Final = {one.version: one for one in SERVICES if one.version is not None}
-_BY_LINK: Final = {operation: one for one in SERVICES for operation in one.open_operations}
+_BY_LINK: Final = {operation: one for one in SERVICES if QUERY in one.protocols for operation in one.open_operations}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,8 @@ def _unsigned(method: str, path: str, query: str, headers: Mapping[str, str]) ->
     if linked is not None:
         return Route(linked, QUERY)
     form = headers.get("content-type", "").startswith("application/x-www-form-urlencoded")
+    if form and method == "POST" and _BUCKET_PATH.fullmatch(path) and not _OURS.fullmatch(path):
+        return Route("s3", REST)
     if (method == "POST" and form) or (method in ("GET", "POST") and "Action=" in query):
         return UNSIGNED_FORM
     if not _OURS.fullmatch(path) or (path == "/" and bucket_in_host(headers.get("host", "")) is not None):

@@ -157,6 +157,12 @@ def too_small(number: int, etag: str, size: int, least: int) -> ApiError:
     return _fault(400, "EntityTooSmall", said, ETag=etag, **sizes)
 
 
+def too_short(size: int, least: int) -> ApiError:
+    """A file is shorter than the policy of its form allows."""
+    said = "Your proposed upload is smaller than the minimum allowed size"
+    return _fault(400, "EntityTooSmall", said, ProposedSize=str(size), MinSizeAllowed=str(least))
+
+
 def invalid_part(upload: str, number: int, etag: str) -> ApiError:
     """The part was not uploaded, or has another ETag or checksum."""
     said = (

@@ -222,6 +222,13 @@ class JsonBodies:
 # ------------------------------------------------------------------ members of the head
 
 
+def members_in_headers(service: str, operation: str, headers: Mapping[str, str]) -> JsonObject:
+    """The members of an operation's request that headers have; names of headers are in lower case. Raises: ApiError."""
+    shape = _input_shape(service, operation)
+    assert shape is not None, operation
+    return _located(service, shape, {}, {}, headers)
+
+
 def _located(
     service: str,
     shape: Model,

@@ -62,12 +62,13 @@ async def put_object(app: App, call: Call, request: Request) -> Request:
         settings=settings,
         promise=promise,
         demand=demand,
-        completion=adapted(call.completion, _written),
+        completion=adapted(call.completion, written),
     )
-    return _written(view)
+    return written(view)
 
 
-def _written(view: ObjectView) -> Request:
+def written(view: ObjectView) -> Request:
+    """The members of an answer to a write."""
     answer = {"ETag": quoted(view.etag), **checksum_out(view.checksum), **encryption_out(view.settings.encryption)}
     return {**answer, **named_version_out(view)}
 

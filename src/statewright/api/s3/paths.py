@@ -30,18 +30,12 @@ observed by users of the SDK for Go (mismatching ones are ignored)."""
 def path_of(incoming: Incoming) -> str:
     """The path-style path of a request, still escaped: `/bucket/key`. Headers in its query are added to its headers.
 
-    Raises: ApiError (`InvalidURI` for a path that is not UTF-8, `NotImplemented` for uploads by an HTML form).
+    Raises: ApiError (`InvalidURI` for a path that is not UTF-8).
     """
     try:
         unquote_to_bytes(incoming.raw_path).decode()
     except UnicodeDecodeError:
         raise ApiError("InvalidURI", "Couldn't parse the specified URI.", status=400) from None
-    if incoming.method == "POST" and incoming.headers.get("content-type", "").startswith("multipart/form-data"):
-        raise ApiError(
-            "NotImplemented",
-            "This version of Statewright does not take uploads by an HTML form (POST); upload with PUT.",
-            status=501,
-        )
     if "X-Amz-Signature=" in incoming.query:
         # Presigners move headers into the query, where the signature covers them.
         moved = {
