@@ -324,7 +324,8 @@ def test_rules_targets_tags_and_lists(server):
     for name in ("r1", "r2", "never"):
         events.delete_rule(Name=name, EventBusName=bus)
     events.delete_event_bus(Name=bus)
-    events.delete_event_bus(Name=bus)
+    with pytest.raises(ClientError, match=rf"\(ResourceNotFoundException\).*Event bus {bus} does not exist\."):
+        events.delete_event_bus(Name=bus)
     assert bus not in {one["Name"] for one in events.list_event_buses()["EventBuses"]}
 
 

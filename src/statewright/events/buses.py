@@ -112,15 +112,13 @@ class Buses:
         )
 
     async def delete(self, name: str) -> None:
-        """Delete a bus without rules; succeeds if it does not exist. Raises: ApiError."""
+        """Delete a bus without rules. Raises: ApiError."""
         if name == DEFAULT_BUS:
             raise invalid("Cannot delete event bus default.")
         if self.rules.of(name):
             raise invalid("Event bus can't be deleted since it has rules.")
-        bus = self._buses.get(name)
-        if bus is not None:
-            await self._entries.delete(bus)
-            self._buses.pop(name, None)
+        await self._entries.delete(self.get(name))
+        self._buses.pop(name, None)
 
     def get(self, name: str) -> Bus:
         """A bus. Raises: ApiError (`ResourceNotFoundException`)."""

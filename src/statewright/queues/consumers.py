@@ -210,7 +210,8 @@ class Consumers:
             return
         noisy = queue.tenants.noisy(visibility.by_tenant, len(visibility.in_flight), now_ms)
         receipt = chance.random_bits(63)
-        claim = Claim(queue.entry.rows, now_ms, receipt, wants, queue.settings.fifo, noisy, self._after_tenant)
+        overdue, queue.overdue = queue.overdue[:MOST_CLAIMED], queue.overdue[MOST_CLAIMED:]
+        claim = Claim(queue.entry.rows, now_ms, receipt, wants, queue.settings.fifo, noisy, self._after_tenant, overdue)
         news, generation = queue.news, queue.generation
         try:
             found = await queue.site.store.claim(claim)
@@ -349,6 +350,6 @@ def _notes(row: Claimed, visibility: Visibility, now_ms: int, consumer: str) -> 
     reason = returned.reason if returned is not None and returned.reason else "the reason is not known any more"
     by = f" by {consumer}" if consumer else ""
     return [
-        Note(row.id, row.was_visible_ms, "returned", reason),
+        Note(row.id, (returned.at_ms if returned is not None else 0) or row.was_visible_ms, "returned", reason),
         Note(row.id, now_ms, "received", f"receive {row.receives}{by}"),
     ]

@@ -59,6 +59,8 @@ class QueueState:
         self.news = 0
         """Grows when further messages may have become visible."""
         self.tenants = Tenants()
+        self.overdue: list[int] = []
+        """Messages of a standard queue that timed out: the next claim gives them back their former places."""
         self._expired_ms = 0
         """Instant at which expired messages of this queue were last deleted."""
         self._loading: asyncio.Task[Visibility] | None = None
@@ -136,6 +138,7 @@ class QueueState:
         """Discard the visibility; the next call reads it from the store."""
         self.generation += 1
         self.visibility = None
+        self.overdue = []
 
     def close(self) -> None:
         """Close the state once the queue is deleted."""
@@ -149,7 +152,9 @@ class QueueState:
         now_ms = self.site.clock.now_ms()
         before = visibility.next_ms()
         if before is not None and before <= now_ms:
-            visibility.advance(now_ms)
+            ended = visibility.advance(now_ms)
+            if ended and not self.settings.fifo:
+                self.overdue += [message.id for message in ended]
             self.news += 1
         return now_ms
 

@@ -37,11 +37,12 @@ class InFlight:
 
 
 class Returned(NamedTuple):
-    """A message that became visible again: its last receipt, and the reason."""
+    """A message that became visible again: its last receipt, the reason, and the instant; 0 if that is not known."""
 
     sent_ms: int
     receipt: int
     reason: str
+    at_ms: int = 0
 
 
 class Instants:
@@ -143,10 +144,10 @@ class Visibility:
             if not self.by_tenant[message.tenant]:
                 del self.by_tenant[message.tenant]
 
-    def make_visible(self, message: InFlight, reason: str) -> None:
+    def make_visible(self, message: InFlight, reason: str, now_ms: int) -> None:
         """Count a message in flight as visible again."""
         self.release(message)
-        self.note_returned(message.id, Returned(message.sent_ms, message.receipt, reason))
+        self.note_returned(message.id, Returned(message.sent_ms, message.receipt, reason, now_ms))
 
     def note_returned(self, number: int, returned: Returned) -> None:
         """Note that a visible message was received before or comes from another queue."""
@@ -180,7 +181,7 @@ class Visibility:
             for number in self._ends.pop_due(now_ms):
                 message = self.in_flight.pop(number)
                 self._leave(message)
-                self.note_returned(number, Returned(message.sent_ms, message.receipt, TIMED_OUT))
+                self.note_returned(number, Returned(message.sent_ms, message.receipt, TIMED_OUT, message.visible_ms))
                 ended.append(message)
         while self._delay_heap and self._delay_heap[0] <= now_ms:
             self.delayed -= self._delays.pop(heappop(self._delay_heap))

@@ -280,6 +280,8 @@ def _claim(sql: QueueSql, claim: Claim) -> list[list[Claimed]]:
     if claim.is_fifo:
         return [_claim_groups(sql, claim, want.most, want.visible_ms) for want in claim.wants]
     total = sum(want.most for want in claim.wants)
+    if claim.overdue:
+        sql.write_ids("give_places", claim.overdue, claim.now_ms)
     if claim.noisy:
         rows = sql.read(_choose(sql, claim, total), claim.now_ms)
     else:

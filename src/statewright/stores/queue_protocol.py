@@ -62,7 +62,8 @@ class Claim(NamedTuple):
     """Receives of one queue, served in turn. `receipt` proves them all.
 
     On a FIFO queue each receive gets groups of its own. Messages of `noisy` tenants come after all others, in the
-    order of that list; the others are looked for from after `after_tenant` on.
+    order of that list; the others are looked for from after `after_tenant` on. Before that, messages of `overdue` that
+    are visible get the place of their sending.
     """
 
     queue: int
@@ -72,6 +73,7 @@ class Claim(NamedTuple):
     is_fifo: bool = False
     noisy: Sequence[str] = ()
     after_tenant: str = ""
+    overdue: Sequence[int] = ()
 
 
 class Claimed(NamedTuple):

@@ -177,8 +177,10 @@ _TOPIC: Final[Mapping[str, Check]] = {
 # ------------------------------------------------------------------ subscriptions
 
 
-def check_subscription_attribute(name: str, value: str, protocol: str, scope: str, fifo: bool) -> None:
-    """Check an attribute of a subscription. `scope` is the FilterPolicyScope of its filter policy.
+def check_subscription_attribute(
+    name: str, value: str, protocol: str, endpoint: str, scope: str, *, fifo: bool
+) -> None:
+    """Check an attribute of a subscription. `scope` is the FilterPolicyScope of its filter policy, `fifo` the topic's.
 
     Raises: ApiError (`InvalidParameter`).
     """
@@ -200,7 +202,7 @@ def check_subscription_attribute(name: str, value: str, protocol: str, scope: st
             read_subscription_policy(value)
     elif name == "RedrivePolicy":
         if value:
-            _check_redrive(value, fifo)
+            _check_redrive(value, fifo=fifo, needs_fifo=endpoint.endswith(FIFO_SUFFIX))
     elif name in ("ReplayPolicy", "ReplayStatus"):
         raise invalid(f"{name} Reason: this version of Statewright keeps no archive of messages to replay.")
     elif name != "SubscriptionRoleArn":
@@ -237,13 +239,13 @@ _DEFAULTS: Final = {
 }
 
 
-def _check_redrive(value: str, fifo: bool) -> None:
+def _check_redrive(value: str, *, fifo: bool, needs_fifo: bool) -> None:
     target = read_json(value, "RedrivePolicy").get("deadLetterTargetArn")
     if not isinstance(target, str) or _QUEUE.fullmatch(target) is None:
         raise invalid("RedrivePolicy: deadLetterTargetArn is not a valid ARN.")
     if target.endswith(FIFO_SUFFIX) and not fifo:
         raise invalid("RedrivePolicy: FIFO queues can not be dead-letter queues of subscriptions to standard topics")
-    if fifo and not target.endswith(FIFO_SUFFIX):
+    if needs_fifo and not target.endswith(FIFO_SUFFIX):
         raise invalid("RedrivePolicy: must use a FIFO queue as DLQ for a FIFO Subscription to a FIFO Topic.")
 
 

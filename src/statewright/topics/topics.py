@@ -183,7 +183,7 @@ class Topics:
         try:
             # The scope comes first: the checks of a filter depend on it.
             for name in sorted(attributes, key=lambda one: one != "FilterPolicyScope"):
-                check_subscription_attribute(name, attributes[name], protocol, scope, hub.topic.fifo)
+                check_subscription_attribute(name, attributes[name], protocol, endpoint, scope, fifo=hub.topic.fifo)
         except ApiError as problem:
             if problem.message.endswith(NESTED):
                 # The one refusal that names no member (observed).
@@ -282,9 +282,10 @@ class Topics:
             entry = subscriber.entry
             attributes = {**entry.attributes, name: value}
             scope = attributes.get("FilterPolicyScope") or ATTRIBUTES
-            check_subscription_attribute(name, value, entry.protocol, scope, subscriber.hub.topic.fifo)
+            to, fifo = (entry.protocol, entry.endpoint), subscriber.hub.topic.fifo
+            check_subscription_attribute(name, value, *to, scope, fifo=fifo)
             if name == "FilterPolicyScope" and attributes.get("FilterPolicy"):
-                check_subscription_attribute("FilterPolicy", attributes["FilterPolicy"], entry.protocol, scope, False)
+                check_subscription_attribute("FilterPolicy", attributes["FilterPolicy"], *to, scope, fifo=fifo)
             if name == "FilterPolicy" and not entry.attributes.get(name):
                 _check_filters(subscriber.hub, {name: value})
             await self._replace(subscriber, replace(entry, attributes=attributes))

@@ -18,6 +18,25 @@ def code(problem: ApiError | None) -> str:
 # Sending and receiving
 
 
+@pytest.mark.parametrize("after_ms", [0, 10 * SECOND])
+def test_a_message_that_comes_back_stands_before_those_sent_meanwhile(after_ms):
+    async def body(rig: Rig) -> None:
+        queue = await rig.queue(VisibilityTimeout="10")
+        await rig.send(queue, "first", "second")
+        await rig.pass_ms(SECOND)
+        first, second = await rig.take(queue)
+        await rig.delete(queue, second)
+        await rig.pass_ms(SECOND)
+        await rig.send(queue, "meanwhile")
+        if after_ms:
+            await rig.pass_ms(after_ms)
+        else:
+            await rig.show(queue, first)
+        assert await rig.bodies(queue) == ["first", "meanwhile"]
+
+    play(body)
+
+
 def test_a_message_comes_back_as_it_was_sent():
     async def body(rig: Rig) -> None:
         queue = await rig.queue()

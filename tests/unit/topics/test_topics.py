@@ -101,7 +101,8 @@ def test_fifo_topics_are_for_queues() -> None:
             await rig.subscribe(topic, FUNCTION)
         policy = {"deadLetterTargetArn": QUEUE + "dead"}
         with pytest.raises(ApiError, match="must use a FIFO queue as DLQ for a FIFO Subscription to a FIFO Topic"):
-            await rig.subscribe(topic, QUEUE + "q", RedrivePolicy=policy)
+            await rig.subscribe(topic, QUEUE + "q.fifo", RedrivePolicy=policy)
+        await rig.subscribe(topic, QUEUE + "standard", RedrivePolicy=policy)
         assert "FifoThroughputScope" not in rig.topics.attributes(topic)
 
     on_rig(test)

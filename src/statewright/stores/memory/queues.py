@@ -108,6 +108,7 @@ class MemoryQueues:
         if claim.is_fifo:
             found = [self._take_groups(claim, want.most, want.visible_ms) for want in claim.wants]
         else:
+            self._give_places(claim)
             ready = self._choose(claim, sum(want.most for want in claim.wants))
             found = []
             for want in claim.wants:
@@ -115,6 +116,13 @@ class MemoryQueues:
                 found.append([self._take(message, claim, want.visible_ms) for message in taken])
         await asyncio.sleep(0)
         return found
+
+    def _give_places(self, claim: Claim) -> None:
+        for number in claim.overdue:
+            message = self.messages.get(number)
+            if message is not None and message.visible_ms <= claim.now_ms:
+                message.visible_ms = message.sent_ms
+                self._place(message)
 
     def _choose(self, claim: Claim, most: int) -> list[_Message]:
         """Choose visible messages, oldest first, those of noisy tenants last; the chosen ones lose their places."""

@@ -116,6 +116,9 @@ SET visible_ms = $1, receipt = $2, receives = receives + 1,
     first_received_ms = CASE first_received_ms WHEN 0 THEN $3 ELSE first_received_ms END
 WHERE id = ANY ($4)
 
+-- name: give_places
+UPDATE message SET visible_ms = sent_ms WHERE visible_ms <= $1 AND id = ANY ($2)
+
 -- name: drop_messages
 DELETE FROM message WHERE id = ANY ($1)
 

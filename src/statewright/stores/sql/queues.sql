@@ -80,6 +80,9 @@ SET visible_ms = ?, receipt = ?, receives = receives + 1,
     first_received_ms = CASE first_received_ms WHEN 0 THEN ? ELSE first_received_ms END
 WHERE id IN (SELECT value FROM json_each(?))
 
+-- name: give_places
+UPDATE message SET visible_ms = sent_ms WHERE visible_ms <= ? AND id IN (SELECT value FROM json_each(?))
+
 -- name: drop_messages
 DELETE FROM message WHERE id IN (SELECT value FROM json_each(?))
 
