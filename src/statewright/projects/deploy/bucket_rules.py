@@ -106,9 +106,31 @@ def _rule(given: Mapping[str, Json], place: int) -> dict[str, Json]:
     steps = given.get("Transitions") or ([given["Transition"]] if given.get("Transition") else [])
     if steps:
         made["Transitions"] = [_transition(one) for one in _objects(steps, "Transitions")]
-    older = given.get("NoncurrentVersionExpiration")
+    return {**made, **_of_older_versions(given)}
+
+
+def _of_older_versions(given: JsonMapping) -> dict[str, Json]:
+    """The actions of a rule on older versions; templates also have them in a form of before 2021."""
+    made: dict[str, Json] = {}
+    older, days = given.get("NoncurrentVersionExpiration"), given.get("NoncurrentVersionExpirationInDays")
     if isinstance(older, dict):
         made["NoncurrentVersionExpiration"] = typed(older, numbers=("NoncurrentDays", "NewerNoncurrentVersions"))
+    elif days is not None:
+        made["NoncurrentVersionExpiration"] = {"NoncurrentDays": number_of(days, "NoncurrentVersionExpirationInDays")}
+    step = given.get("NoncurrentVersionTransition")
+    steps = given.get("NoncurrentVersionTransitions") or ([step] if step else [])
+    if steps:
+        made["NoncurrentVersionTransitions"] = [
+            _older_transition(one) for one in _objects(steps, "NoncurrentVersionTransitions")
+        ]
+    return made
+
+
+def _older_transition(given: Mapping[str, Json]) -> dict[str, Json]:
+    made: dict[str, Json] = {"StorageClass": given.get("StorageClass")}
+    for member, name in (("TransitionInDays", "NoncurrentDays"), ("NewerNoncurrentVersions",) * 2):
+        if given.get(member) is not None:
+            made[name] = number_of(given[member], member)
     return made
 
 

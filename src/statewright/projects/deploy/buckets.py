@@ -7,13 +7,14 @@ from typing import Final
 
 from statewright.payload import Json
 from statewright.projects.deploy.bucket_rules import expire, notify, of_template
-from statewright.projects.deploy.calls import CallRefused
 from statewright.projects.deploy.kinds import Kind, Known, Site, Wanted, never_made
 
 SERVICE: Final = "s3"
+_VERSIONS: Final = "versions"
+"""The record's attribute for the status of versioning in the template."""
 _UNUSED: Final = (
     "ReplicationConfiguration", "WebsiteConfiguration",
-    "CorsConfiguration", "ObjectLockConfiguration", "LoggingConfiguration",
+    "CorsConfiguration", "ObjectLockConfiguration", "ObjectLockEnabled", "LoggingConfiguration",
 )  # fmt: skip
 
 
@@ -24,16 +25,7 @@ def bucket(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     if shown is None:
         place = {} if site.region == "us-east-1" else {"LocationConstraint": site.region}
         site.create(SERVICE, "CreateBucket", Bucket=name, CreateBucketConfiguration=place or None)
-    asked = wanted.table("VersioningConfiguration").get("Status")
-    there = None if shown is None else site.asked(SERVICE, "GetBucketVersioning", Bucket=name).get("Status")
-    if asked and asked != there:
-        try:
-            site.change(SERVICE, "PutBucketVersioning", Bucket=name, VersioningConfiguration={"Status": asked})
-        except CallRefused as refused:
-            if not refused.is_unserved:
-                raise
-            site.changes -= 1
-            site.note("versions of objects are not kept: VersioningConfiguration changes nothing here")
+    status = _keep_versions(site, wanted, name, is_new=shown is None)
     tags = wanted.tags()
     if tags:
         found = None if shown is None else site.found(SERVICE, "GetBucketTagging", Bucket=name)
@@ -53,7 +45,19 @@ def bucket(site: Site, wanted: Wanted) -> Mapping[str, Json]:
         "RegionalDomainName": f"{name}.s3.{site.region}.amazonaws.com",
         "DualStackDomainName": f"{name}.s3.dualstack.{site.region}.amazonaws.com",
         "WebsiteURL": f"http://{name}.s3-website-{site.region}.amazonaws.com",
+        **({_VERSIONS: status} if status else {}),
     }
+
+
+def _keep_versions(site: Site, wanted: Wanted, name: str, *, is_new: bool) -> Json:
+    """Enable or suspend versions; they are suspended if the template asked for them at the last deployment."""
+    status = wanted.table("VersioningConfiguration").get("Status")
+    there = None if is_new else site.asked(SERVICE, "GetBucketVersioning", Bucket=name).get("Status")
+    before = wanted.before.attributes.get(_VERSIONS) if wanted.before is not None else None
+    asked = status or ("Suspended" if there == "Enabled" and before == there else None)
+    if asked and asked != there:
+        site.change(SERVICE, "PutBucketVersioning", Bucket=name, VersioningConfiguration={"Status": asked})
+    return status
 
 
 def _delete(site: Site, known: Known) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from statewright.payload import Json
 from statewright.projects.deploy.bucket_rules import of_template
+from statewright.projects.deploy.record import Record
 from tests.unit.projects.deploy.test_deployment import Server, deployed, outcomes, project
 
 OTHERS = {"Id": "made-by-hand", "QueueArn": "arn:q", "Events": ["s3:ObjectRemoved:*"]}
@@ -99,6 +100,24 @@ def test_configurations_of_templates(given: dict[str, Json], expected: dict[str,
             {"AbortIncompleteMultipartUpload": {"DaysAfterInitiation": "1"}},
             {"Filter": {}, "AbortIncompleteMultipartUpload": {"DaysAfterInitiation": 1}},
         ),
+        (
+            {"NoncurrentVersionExpiration": {"NoncurrentDays": "3", "NewerNoncurrentVersions": "2"},
+             "ExpiredObjectDeleteMarker": "true"},
+            {
+                "Filter": {},
+                "NoncurrentVersionExpiration": {"NoncurrentDays": 3, "NewerNoncurrentVersions": 2},
+                "Expiration": {"ExpiredObjectDeleteMarker": True},
+            },
+        ),
+        (
+            {"NoncurrentVersionExpirationInDays": "3",
+             "NoncurrentVersionTransitions": [{"StorageClass": "GLACIER", "TransitionInDays": "1"}]},
+            {
+                "Filter": {},
+                "NoncurrentVersionExpiration": {"NoncurrentDays": 3},
+                "NoncurrentVersionTransitions": [{"StorageClass": "GLACIER", "NoncurrentDays": 1}],
+            },
+        ),
     ],
 )  # fmt: skip
 def test_rules_of_templates(tmp_path: Path, given: dict[str, Json], expected: dict[str, Json]):
@@ -108,3 +127,30 @@ def test_rules_of_templates(tmp_path: Path, given: dict[str, Json], expected: di
     deployed(server, project(tmp_path, {"Bucket": bucket}))
     put = server.last("PutBucketLifecycleConfiguration")["LifecycleConfiguration"]
     assert put == {"Rules": [{"ID": "r", "Status": "Enabled", **expected}]}
+
+
+def versioned(status: str | None) -> dict[str, tuple[str, Json]]:
+    asked = {} if status is None else {"VersioningConfiguration": {"Status": status}}
+    return {"Bucket": ("AWS::S3::Bucket", {"BucketName": "files", **asked})}
+
+
+def test_a_bucket_of_a_template_keeps_versions(tmp_path: Path):
+    server, record = Server(), Record("shop")
+    assert outcomes(deployed(server, project(tmp_path, versioned("Enabled")), record)) == {"Bucket": "created"}
+    put = server.last("PutBucketVersioning")
+    assert (put["Bucket"], put["VersioningConfiguration"]) == ("files", {"Status": "Enabled"})
+    # It is left as it is, until the template asks for something else, or for nothing.
+    server.answers |= {"GetBucketLocation": {}, "GetBucketVersioning": {"Status": "Enabled"}}
+    server.calls.clear()
+    assert outcomes(deployed(server, project(tmp_path, versioned("Enabled")), record)) == {"Bucket": "unchanged"}
+    assert "PutBucketVersioning" not in server.changes()
+    assert outcomes(deployed(server, project(tmp_path, versioned(None)), record)) == {"Bucket": "updated"}
+    assert server.last("PutBucketVersioning")["VersioningConfiguration"] == {"Status": "Suspended"}
+
+
+@pytest.mark.parametrize("there", [{}, {"Status": "Enabled"}])
+def test_versions_that_the_template_never_asked_for_are_left(tmp_path: Path, there: dict[str, Json]):
+    server, record = Server(GetBucketLocation={}, GetBucketVersioning=there), Record("shop")
+    for _ in range(2):
+        deployed(server, project(tmp_path, versioned(None)), record)
+    assert "PutBucketVersioning" not in server.changes()
