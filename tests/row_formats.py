@@ -39,6 +39,7 @@ PACKAGES: Final = (
     "records",
     "events",
     "topics",
+    "log_filters",
     "alarms",
 )
 """Packages that store something."""

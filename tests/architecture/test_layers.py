@@ -38,7 +38,7 @@ LAYERS = [
     ["functions", "jobs"],
     ["records"],
     ["events"],
-    ["topics", "alarms"],
+    ["topics", "alarms", "log_filters"],
     ["integrations"],
     ["api"],
     ["regions"],

@@ -115,6 +115,9 @@ Resources:
         - {Id: errors, ReturnData: false, MetricStat: {Metric: {Namespace: AWS/Lambda, MetricName: Errors, Dimensions: [{Name: FunctionName, Value: !Ref Fn}]}, Period: 300, Stat: Sum}}
         - {Id: calls, ReturnData: false, MetricStat: {Metric: {Namespace: AWS/Lambda, MetricName: Invocations, Dimensions: [{Name: FunctionName, Value: !Ref Fn}]}, Period: 300, Stat: Sum}}
   Both: {Type: AWS::CloudWatch::CompositeAlarm, Properties: {AlarmRule: !Sub "ALARM(${Alarm}) AND ALARM(${Share})"}}
+  Errors: {Type: AWS::Logs::MetricFilter, Properties: {LogGroupName: !Ref Logs, FilterPattern: '{ $.type = "ExecutionFailed" }', MetricTransformations: [{MetricName: failed, MetricNamespace: Own, MetricValue: 1, Dimensions: [{Key: kind, Value: $.type}]}]}}
+  Lines: {Type: AWS::Logs::SubscriptionFilter, Properties: {LogGroupName: !Ref Logs, FilterPattern: "", DestinationArn: !GetAtt Fn.Arn}}
+  OfFn: {Type: AWS::Logs::MetricFilter, Properties: {LogGroupName: !Sub "/aws/lambda/${Inline}", FilterPattern: ERROR, MetricTransformations: [{MetricName: errors, MetricNamespace: Own, MetricValue: "1", DefaultValue: 0}]}}
   Logs: {Type: AWS::Logs::LogGroup, Properties: {LogGroupName: /MARK/machine, RetentionInDays: 7}}
   Param: {Type: AWS::SSM::Parameter, Properties: {Name: /MARK/one, Type: String, Value: !Ref Queue}}
   Secret: {Type: AWS::SecretsManager::Secret, Properties: {Description: d, GenerateSecretString: {SecretStringTemplate: '{"user": "me"}', GenerateStringKey: password}}}

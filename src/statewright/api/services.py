@@ -26,7 +26,7 @@ from statewright.api.iam.service import build_identities
 from statewright.api.lambda_.service import SERVICE as LAMBDA
 from statewright.api.lambda_.service import build_event_sources, build_functions
 from statewright.api.logs.service import SERVICE as LOGS
-from statewright.api.logs.service import build_log_extents, build_log_groups
+from statewright.api.logs.service import build_log_extents, build_log_filters, build_log_groups
 from statewright.api.own.service import SERVICE as STATEWRIGHT
 from statewright.api.pipes.service import SERVICE as PIPES
 from statewright.api.pipes.service import build_pipes
@@ -142,6 +142,7 @@ class Services:
     dashboards = Built(build_dashboards)
     scheduler = Built(build_scheduler, calls_others=True)
     buses = Built(build_buses, calls_others=True)
+    log_filters = Built(build_log_filters, calls_others=True)
     alarms = Built(build_alarms, calls_others=True)
     pipes = Built(build_pipes, calls_others=True)
     lifecycles = Built(build_lifecycles, calls_others=True)

@@ -7,6 +7,7 @@ Each function has one file, and the previous one once it has grown: `NAME.log`, 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -78,6 +79,11 @@ class Logs:
         self._clock = clock
         self._waiting: dict[str, list[bytes]] = {}
         self._timer: Timer | None = None
+        self._followers: list[Callable[[str], None]] = []
+
+    def subscribe(self, on_written: Callable[[str], None]) -> None:
+        """Announce the names of functions whose output was written."""
+        self._followers.append(on_written)
 
     def stream(self, name: str, stream: str) -> StreamLog:
         """A stream to write to."""
@@ -103,6 +109,8 @@ class Logs:
                 self._write(name, b"".join(parts))
             except OSError as problem:
                 log.warning("the log of function %s cannot be written: %s", name, problem)
+            for on_written in self._followers:
+                on_written(name)
 
     def _write(self, name: str, data: bytes) -> None:
         assert self.folder is not None

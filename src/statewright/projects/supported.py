@@ -47,7 +47,7 @@ _LOST: Final = {
     "AWS::CloudFormation::CustomResource": "its provider is not called, so its effects are missing",
     "Custom": "its provider is not called, so its effects are missing",
     "AWS::Lambda::Url": "function URLs are not supported",
-    "AWS::Logs": "only log groups are created; filters, streams and destinations are not",
+    "AWS::Logs": "only log groups and their filters are created; streams and destinations are not",
     "AWS::SES": "no mail is sent",
     "AWS::Events": "only buses, rules, connections and API destinations are created",
     "AWS::CodeDeploy": "aliases move to new code immediately",

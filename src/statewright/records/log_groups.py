@@ -50,10 +50,17 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+OnWritten = Callable[[str], None]
+"""Called with the name of a group that may have new events."""
+
+
 class WorkerLogs(Protocol):
     """The logs of functions."""
 
     folder: Path | None
+
+    def subscribe(self, on_written: OnWritten) -> None:
+        """Announce the names of functions whose output was written."""
 
     def flush(self) -> None:
         """Write the buffered output."""
@@ -76,6 +83,16 @@ class LogGroups:
         self._groups = Entries(catalogue, LOG_GROUP)
         self._streams = Entries(catalogue, LOG_STREAM)
         self._change = asyncio.Lock()
+        self._followers: list[OnWritten] = []
+        workers.subscribe(lambda name: self._announce(f"{OF_FUNCTIONS}{name}"))
+
+    def subscribe(self, on_written: OnWritten) -> None:
+        """Announce the groups that functions and PutLogEvents have written to."""
+        self._followers.append(on_written)
+
+    def _announce(self, group: str) -> None:
+        for on_written in self._followers:
+            on_written(group)
 
     async def work(self, function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
         """Read or write files in a thread; virtual time stands still meanwhile."""
@@ -211,6 +228,7 @@ class LogGroups:
         if text:
             async with self._change:
                 await self.work(_append, self._stream_paths(group, key), text)
+            self._announce(group)
         return rejected
 
     # -------------------------------------------------------------- sources for reading

@@ -1,6 +1,7 @@
-"""Filter patterns of CloudWatch Logs: terms, phrases, regular expressions and JSON selectors, compiled to a test.
+"""Filter patterns of CloudWatch Logs: terms, phrases, regular expressions, JSON selectors, and fields of lines.
 
-Owns the syntax. Patterns for space-delimited lines (`[a, b, c]`) are refused: they belong to metric filters.
+Owns the syntax but that of space-delimited lines (`[a, b, c]`, `log_space_patterns.py`), and the values that a
+pattern's selectors have in a message.
 
 Source: CloudWatch Logs user guide, "Filter pattern syntax".
 """
@@ -8,17 +9,20 @@ Source: CloudWatch Logs user guide, "Filter pattern syntax".
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import orjson
 
-from statewright.errors import ApiError
 from statewright.payload import Json
-from statewright.query.linear_regex import RegexSyntaxError, compile_regex
+from statewright.records.log_comparisons import NUMBERS, Test, invalid_pattern, number, regex, wildcard
+from statewright.records.log_space_patterns import SpacePattern
 
-Test = Callable[[str], bool]
-"""True if a message matches."""
+TEXT: Final = "text"
+JSON: Final = "json"
+FIELDS: Final = "fields"
+"""The kinds of patterns."""
 _JsonTest = Callable[[Json], bool]
 
 _TERM: Final = re.compile(r'\s*([?-]?)(?:"((?:[^"\\]|\\.)*)"|([^\s"]+))')
@@ -32,27 +36,66 @@ _SYMBOL: Final = re.compile(
     )""",
     re.VERBOSE,
 )
+_SELECTOR: Final = re.compile(r"""\$(?:\.[\w-]+|\.\*|\[\d+\]|\[\*\]|\["[^"]*"\]|\['[^']*'\])*""")
 _STEP: Final = re.compile(r"""\.([\w-]+)|\.(\*)|\[(\d+)\]|\[(\*)\]|\["([^"]*)"\]|\['([^']*)'\]""")
 _DEEPEST: Final = 50
 
 
+@dataclass(frozen=True, slots=True)
+class LogPattern:
+    """A compiled pattern: its test, its kind, and the selectors that it names, such as `$.code` or `$status`."""
+
+    test: Test
+    kind: str = TEXT
+    selectors: Sequence[str] = ()
+    fields: SpacePattern | None = None
+
+    def knows(self, selector: str) -> bool:
+        """True if a selector may have a value in messages that match."""
+        if self.kind == JSON:
+            return bool(_SELECTOR.fullmatch(selector)) and selector != "$"
+        return selector in self.selectors
+
+    def value(self, selector: str, message: str) -> str | None:
+        """The value of a selector in a message that matches, as text; None if it has none."""
+        if self.fields is not None:
+            found = self.fields.fields(message)
+            return found.get(selector[1:]) if found is not None else None
+        value = _parsed(message) if self.kind == JSON else None
+        values = _selector(selector)(value) if value is not None else []
+        if not values or isinstance(values[0], (dict, list)) or values[0] is None:
+            return None
+        return values[0] if isinstance(values[0], str) else orjson.dumps(values[0]).decode()
+
+    def extracted(self, message: str) -> dict[str, str]:
+        """The values of all selectors in a message that matches."""
+        found = {selector: self.value(selector, message) for selector in self.selectors}
+        return {selector: value for selector, value in found.items() if value is not None}
+
+
 def compile_pattern(pattern: str) -> Test:
+    """Compile a pattern to its test. Raises: ApiError (`InvalidParameterException`)."""
+    return read_pattern(pattern).test
+
+
+def read_pattern(pattern: str) -> LogPattern:
     """Compile a pattern; an empty one matches everything. Raises: ApiError (`InvalidParameterException`)."""
     text = pattern.strip()
     if not text:
-        return lambda _: True
+        return LogPattern(lambda _: True)
     if text.startswith("{"):
         if not text.endswith("}"):
-            raise _invalid()
+            raise invalid_pattern()
         return _json_pattern(text[1:-1])
     if text.startswith("["):
-        raise ApiError(
-            "InvalidParameterException",
-            "Statewright does not support filter patterns for space-delimited lines: [...].",
-        )
+        if not text.endswith("]"):
+            raise invalid_pattern()
+        fields = SpacePattern(text[1:-1])
+        selectors = [f"${name}" for name in fields.names]
+        return LogPattern(lambda message: fields.fields(message) is not None, FIELDS, selectors, fields)
     if len(text) > 1 and text.startswith("%") and text.endswith("%"):
-        return _regex(text[1:-1])
-    return _terms(text)
+        return LogPattern(regex(text[1:-1]))
+    return LogPattern(_terms(text))
 
 
 def _terms(text: str) -> Test:
@@ -61,7 +104,7 @@ def _terms(text: str) -> Test:
     while place < len(text):
         found = _TERM.match(text, place)
         if found is None:
-            raise _invalid()
+            raise invalid_pattern()
         mark, quoted, word = found.groups()
         wanted[mark].append(word if quoted is None else re.sub(r"\\(.)", r"\1", quoted))
         place = found.end()
@@ -72,33 +115,31 @@ def _terms(text: str) -> Test:
     return lambda message: all(term in message for term in every) and not any(term in message for term in none_of)
 
 
-def _regex(text: str) -> Test:
-    try:
-        compiled = compile_regex(rf"[\s\S]*({text})[\s\S]*")
-    except RegexSyntaxError:
-        raise _invalid() from None
-    return compiled.fullmatch
-
-
 # ------------------------------------------------------------------ JSON
 
 
-def _json_pattern(text: str) -> Test:
+def _json_pattern(text: str) -> LogPattern:
     parser = _Parser(text)
     test = parser.any_of(0)
     if parser.kind is not None:
-        raise _invalid()
+        raise invalid_pattern()
 
     def matches(message: str) -> bool:
-        if "{" not in message:
-            return False
-        try:
-            value = orjson.loads(message)
-        except orjson.JSONDecodeError:
-            return False
-        return isinstance(value, dict) and test(value)
+        value = _parsed(message)
+        return value is not None and test(value)
 
-    return matches
+    return LogPattern(matches, JSON, list(dict.fromkeys(parser.selectors)))
+
+
+def _parsed(message: str) -> Json:
+    """The JSON object of a message, None if it is none."""
+    if "{" not in message:
+        return None
+    try:
+        value = orjson.loads(message)
+    except orjson.JSONDecodeError:
+        return None
+    return value if isinstance(value, dict) else None
 
 
 class _Parser:
@@ -106,6 +147,7 @@ class _Parser:
 
     def __init__(self, text: str) -> None:
         self._symbols = _symbols(text)
+        self.selectors: list[str] = []
         self.kind: str | None = None
         self.value = ""
         self._next()
@@ -134,20 +176,21 @@ class _Parser:
 
     def _unit(self, depth: int) -> _JsonTest:
         if depth > _DEEPEST:
-            raise _invalid()
+            raise invalid_pattern()
         if self._takes("("):
             inner = self.any_of(depth + 1)
             if not self._takes(")"):
-                raise _invalid()
+                raise invalid_pattern()
             return inner
         if self.kind != "selector":
-            raise _invalid()
+            raise invalid_pattern()
         select = _selector(self.value)
+        self.selectors.append(self.value)
         self._next()
         if self.kind == "word":
             return self._words(select)
         if self.kind != "mark" or self.value not in ("=", "!=", "<", "<=", ">", ">="):
-            raise _invalid()
+            raise invalid_pattern()
         operator = self.value
         self._next()
         compare = _comparison(operator, self.kind, self.value)
@@ -167,7 +210,7 @@ class _Parser:
         if words in ("IS TRUE", "IS FALSE"):
             wanted = words == "IS TRUE"
             return lambda value: any(one is wanted for one in select(value))
-        raise _invalid()
+        raise invalid_pattern()
 
 
 def _symbols(text: str) -> Iterator[tuple[str | None, str]]:
@@ -175,7 +218,7 @@ def _symbols(text: str) -> Iterator[tuple[str | None, str]]:
     while place < len(text):
         found = _SYMBOL.match(text, place)
         if found is None or found.lastgroup is None:
-            raise _invalid()
+            raise invalid_pattern()
         yield found.lastgroup, found[found.lastgroup]
         place = found.end()
 
@@ -207,27 +250,17 @@ def _below(value: Json, step: str | int | None) -> list[Json]:
     return [value[step]] if isinstance(value, dict) and step in value else []
 
 
-_NUMBERS: Final[dict[str, Callable[[float, float], bool]]] = {
-    "=": lambda value, bound: value == bound,
-    "!=": lambda value, bound: value != bound,
-    "<": lambda value, bound: value < bound,
-    "<=": lambda value, bound: value <= bound,
-    ">": lambda value, bound: value > bound,
-    ">=": lambda value, bound: value >= bound,
-}
-
-
 def _comparison(operator: str, kind: str | None, wanted: str) -> _JsonTest:
     if kind not in ("text", "word", "regex"):
-        raise _invalid()
+        raise invalid_pattern()
     if kind == "word":
-        number = _number(wanted)
-        if number is not None:
-            compare = _NUMBERS[operator]
-            return lambda value: _is_number(value) and compare(value, number)
+        bound = number(wanted)
+        if bound is not None:
+            compare = NUMBERS[operator]
+            return lambda value: _is_number(value) and compare(value, bound)
     if operator not in ("=", "!="):
-        raise _invalid()
-    matches = _regex(wanted) if kind == "regex" else _wildcard(re.sub(r"\\(.)", r"\1", wanted))
+        raise invalid_pattern()
+    matches = regex(wanted) if kind == "regex" else wildcard(re.sub(r"\\(.)", r"\1", wanted))
 
     def test(value: Json) -> bool:
         if isinstance(value, (dict, list)) or value is None:
@@ -238,32 +271,5 @@ def _comparison(operator: str, kind: str | None, wanted: str) -> _JsonTest:
     return test
 
 
-def _wildcard(text: str) -> Test:
-    if "*" not in text:
-        return lambda value: value == text
-    first, *between, last = text.split("*")
-
-    def matches(value: str) -> bool:
-        if not value.startswith(first) or not value.endswith(last) or len(value) < len(first) + len(last):
-            return False
-        place, end = len(first), len(value) - len(last)
-        for part in between:
-            found = value.find(part, place, end)
-            if found < 0:
-                return False
-            place = found + len(part)
-        return True
-
-    return matches
-
-
-def _number(text: str) -> float | None:
-    return float(text) if re.fullmatch(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", text) else None
-
-
 def _is_number(value: Json) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _invalid() -> ApiError:
-    return ApiError("InvalidParameterException", "Invalid filter pattern")

@@ -70,7 +70,8 @@ def test_matches(pattern: str, message: str, matches: bool) -> None:
     "pattern",
     [
         "{", "{ }", "{ $.a }", "{ $.a = }", "{ $.a = 1", "{ $.a = 1 && }", "{ ($.a = 1 }", "{ $.a ~ 1 }", "{ a = 1 }",
-        '{ $.a < "x" }', "{ $.a IS WRONG }", '"open', "%(%", "[a, b]", "{ " + "(" * 60 + "$.a = 1" + ")" * 60 + " }",
+        '{ $.a < "x" }', "{ $.a IS WRONG }", '"open', "%(%", "[a, b",
+            "[a = ]", "[a < x]", "[..., a, ...]", "{ " + "(" * 60 + "$.a = 1" + ")" * 60 + " }",
     ],
 )  # fmt: skip
 def test_invalid_patterns(pattern: str) -> None:

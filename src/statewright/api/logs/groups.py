@@ -57,7 +57,10 @@ async def create_log_group(app: App, _call: Call, request: Json) -> None:
 @operation("logs", "DeleteLogGroup")
 async def delete_log_group(app: App, _call: Call, request: Json) -> None:
     """Delete a group with everything in it."""
-    await app.services.log_groups.delete(request["logGroupName"])
+    name = request["logGroupName"]
+    await app.services.log_groups.get(name)
+    await app.services.log_filters.forget(name)
+    await app.services.log_groups.delete(name)
 
 
 @operation("logs", "DescribeLogGroups")
@@ -85,7 +88,8 @@ async def _shown(app: App, group: LogGroup) -> JsonObject:
         size += sum(path.stat().st_size for path in lane.paths if path.is_file())
     return {
         "logGroupName": group.name, "creationTime": group.created_ms, "retentionInDays": group.retention_days,
-        "metricFilterCount": 0, "arn": f"{arn}:*", "storedBytes": size, "kmsKeyId": group.kms,
+        "metricFilterCount": len(app.services.log_filters.metric_filters(group.name)),
+        "arn": f"{arn}:*", "storedBytes": size, "kmsKeyId": group.kms,
         "logGroupClass": group.storage_class, "logGroupArn": arn,
     }  # fmt: skip
 

@@ -9,6 +9,7 @@ from statewright.api.lambda_.service import build_functions
 from statewright.api.service import APART, JSON, Service
 
 if TYPE_CHECKING:
+    from statewright.log_filters.filters import LogFilters
     from statewright.records.log_groups import LogGroups
     from statewright.records.log_reading import Extents
 
@@ -21,6 +22,7 @@ SERVICE: Final = Service(
     operations=(
         "groups",
         "streams",
+        "filters",
     ),
     protocols=(JSON,),
     json_version="1.1",
@@ -28,7 +30,7 @@ SERVICE: Final = Service(
     body_bytes=8 << 20,
     task_names=("logs",),
     sdk_names=("cloudwatchlogs",),
-    deployed_by=("statewright.projects.deploy.small",),
+    deployed_by=("statewright.projects.deploy.small", "statewright.projects.deploy.monitoring.log_filters"),
 )
 
 
@@ -47,3 +49,20 @@ def build_log_extents(_make: Building) -> Extents:
     from statewright.records.log_reading import Extents
 
     return Extents()
+
+
+def build_log_filters(make: Building) -> LogFilters:
+    """Build the filters of log groups, which follow all that write to a group."""
+    from statewright.log_filters.filters import LogFilters
+
+    ground = make.ground
+    filters = LogFilters(
+        ground.store.catalogue,
+        ground.clock,
+        ground.config,
+        make(build_log_groups),
+        ground.deliveries,
+        ground.metrics,
+    )
+    ground.engine.history_log.logs.subscribe(filters.writing)
+    return filters

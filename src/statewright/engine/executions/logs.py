@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -106,15 +106,25 @@ def folder_of(group: str) -> Path:
     return Path(*[part if part.strip(".") else part.replace(".", "%2E") for part in parts])
 
 
+OnWriting = Callable[[str], Callable[[], None] | None]
+"""Called with a group that will be written to; the result, if any, is called from a thread once it was."""
+_Entry = tuple[LogSettings, Sequence[HistoryEvent], str, int, Sequence[Callable[[], None]]]
+
+
 class ExecutionLogs:
     """Writes history events to groups. Without a folder they go to Python's logging alone."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder / LOGS if folder is not None else None
-        self._queue: Queue[tuple[LogSettings, Sequence[HistoryEvent], str, int] | None] = Queue(MOST_WAITING)
+        self._queue: Queue[_Entry | None] = Queue(MOST_WAITING)
+        self._followers: list[OnWriting] = []
         self._thread: threading.Thread | None = None
         self._files: dict[str, _GroupFile] = {}
         self.dropped = 0
+
+    def subscribe(self, on_writing: OnWriting) -> None:
+        """Announce what is written to groups."""
+        self._followers.append(on_writing)
 
     def log(self, settings: LogSettings, events: Iterable[HistoryEvent], execution_arn: str, redrives: int) -> None:
         """Queue the events that the level takes; never waits."""
@@ -124,9 +134,12 @@ class ExecutionLogs:
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="statewright-logs", daemon=True)
             self._thread.start()
+        written = [done for follow in self._followers if (done := follow(settings.group)) is not None]
         try:
-            self._queue.put_nowait((settings, taken, execution_arn, redrives))
+            self._queue.put_nowait((settings, taken, execution_arn, redrives, written))
         except Full:
+            for done in written:
+                done()
             if not self.dropped:
                 logger.warning("execution logs cannot be written as fast as they come: some lines are dropped")
             self.dropped += len(taken)
@@ -158,9 +171,12 @@ class ExecutionLogs:
                 if entry is None:
                     going = False
                 else:
-                    self._write(*entry)
+                    self._write(*entry[:4])
             for file in self._files.values():
                 file.flush()
+            for entry in batch:
+                for done in entry[4] if entry is not None else ():
+                    done()
         for file in self._files.values():
             file.close()
         self._files.clear()

@@ -27,7 +27,6 @@ _LOST: Final = {
     "Cognito": "Cognito is not supported",
     "IoTRule": "IoT is not supported",
     "AlexaSkill": "Alexa is not supported",
-    "CloudWatchLogs": "logs are not delivered to functions",
 }
 _MAPPING: Final = (
     "BatchSize", "Enabled", "FilterCriteria", "FunctionResponseTypes", "KmsKeyArn", "MaximumBatchingWindowInSeconds",
@@ -175,6 +174,15 @@ def _topic(making: Making, name: str, given: Mapping[str, Json]) -> None:
     _mapping(making, f"{own}EventSourceMapping", name, arn, settings)
 
 
+def _log_events(making: Making, name: str, given: Mapping[str, Json]) -> None:
+    if "LogGroupName" not in given:
+        making.refuse(name, f"the event {name} of {making.id} needs a LogGroupName")
+        return
+    properties = {"DestinationArn": making.target, "FilterPattern": given.get("FilterPattern", "")}
+    properties["LogGroupName"] = given["LogGroupName"]
+    making.add(f"{making.id}{name}", "AWS::Logs::SubscriptionFilter", properties, event=name)
+
+
 def _bucket(making: Making, name: str, given: Mapping[str, Json]) -> None:
     bucket, events = given.get("Bucket"), given.get("Events")
     if bucket is None or events is None:
@@ -319,4 +327,10 @@ _OF_MACHINES: Final[dict[str, _Maker]] = {
     "EventBridgeRule": _matching_rule,
     "CloudWatchEvent": _matching_rule,
 }
-_OF_FUNCTIONS: Final[dict[str, _Maker]] = {**_OF_MACHINES, "SQS": _queue, "SNS": _topic, "S3": _bucket}
+_OF_FUNCTIONS: Final[dict[str, _Maker]] = {
+    **_OF_MACHINES,
+    "SQS": _queue,
+    "SNS": _topic,
+    "S3": _bucket,
+    "CloudWatchLogs": _log_events,
+}

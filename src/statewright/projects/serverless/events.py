@@ -28,7 +28,6 @@ _LOST: Final = {
     "iotFleetProvisioning": "IoT is not supported",
     "alexaSkill": "Alexa is not supported",
     "alexaSmartHome": "Alexa is not supported",
-    "cloudwatchLog": "logs are not delivered to functions",
     "cognitoUserPool": "Cognito is not supported",
     "cloudFront": "CloudFront is not supported",
     "alarms": "alarms are created of AWS::CloudWatch::Alarm resources only",
@@ -268,6 +267,20 @@ def _topic(target: _Target, given: Json, at: Steps) -> None:
     service.add(target.next_id("SnsSubscription"), "AWS::SNS::Subscription", properties, at)
 
 
+def _log_events(target: _Target, given: Json, at: Steps) -> None:
+    service = target.service
+    settings: Mapping[str, Json] = (
+        given if isinstance(given, dict) and not _is_reference(given) else {"logGroup": given}
+    )
+    if settings.get("logGroup") is None:
+        service.sources.error(service.place(at), f"the event cloudwatchLog of {target.key} needs a logGroup")
+        return
+    properties = {
+        "LogGroupName": settings["logGroup"], "FilterPattern": settings.get("filter", ""), "DestinationArn": target.arn,
+    }  # fmt: skip
+    service.add(target.next_id("LogsSubscriptionFilterCloudWatchLog"), "AWS::Logs::SubscriptionFilter", properties, at)
+
+
 def _bucket(target: _Target, given: Json, at: Steps) -> None:
     service = target.service
     settings: Mapping[str, Json] = given if isinstance(given, dict) and not _is_reference(given) else {"bucket": given}
@@ -305,4 +318,10 @@ _OF_MACHINES: Final[dict[str, _Maker]] = {
     "eventBridge": _bus_event,
     "cloudwatchEvent": _bus_event,
 }
-_OF_FUNCTIONS: Final[dict[str, _Maker]] = {**_OF_MACHINES, "sqs": _queue, "sns": _topic, "s3": _bucket}
+_OF_FUNCTIONS: Final[dict[str, _Maker]] = {
+    **_OF_MACHINES,
+    "sqs": _queue,
+    "sns": _topic,
+    "s3": _bucket,
+    "cloudwatchLog": _log_events,
+}

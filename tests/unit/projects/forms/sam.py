@@ -259,6 +259,12 @@ _MACHINES = sam(
         Type: AWS::CloudWatch::Alarm
         Properties:
           Namespace: AWS/States
+          MetricName: ExecutionsFailed
+          Threshold: 1
+          Statistic: Sum
+          Period: 300
+          EvaluationPeriods: 1
+          ComparisonOperator: GreaterThanThreshold
           Dimensions: [{Name: StateMachineArn, Value: !Ref Inline}]
       Role:
         Type: AWS::IAM::Role

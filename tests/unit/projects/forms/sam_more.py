@@ -132,10 +132,15 @@ _WATCHED = plain(
           Namespace: AWS/States
           MetricName: ExecutionsFailed
           Threshold: 1
+          Statistic: Sum
+          Period: 300
+          EvaluationPeriods: 1
+          ComparisonOperator: GreaterThanThreshold
           AlarmActions: [!Ref Topic]
           Dimensions: [{Name: StateMachineArn, Value: !Ref Flow}]
       Board: {Type: AWS::CloudWatch::Dashboard, Properties: {DashboardBody: !Sub '{"widgets": [{"region": "${AWS::Region}"}]}'}}
-      Filter: {Type: AWS::Logs::MetricFilter, Properties: {LogGroupName: !Ref Logs, FilterPattern: ERROR}}
+      Filter: {Type: AWS::Logs::MetricFilter, Properties: {LogGroupName: !Ref Logs, FilterPattern: ERROR,
+        MetricTransformations: [{MetricName: errors, MetricNamespace: Own, MetricValue: 1}]}}
       Logs: {Type: AWS::Logs::LogGroup, DeletionPolicy: Delete, Properties: {RetentionInDays: '14', KmsKeyId: !GetAtt Key.Arn}}
       Trail: {Type: AWS::CloudTrail::Trail, DependsOn: [BucketPolicy], Properties: {S3BucketName: !Ref Bucket, IsLogging: true}}
       Bucket:

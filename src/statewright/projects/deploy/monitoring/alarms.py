@@ -36,7 +36,8 @@ def alarm(site: Site, wanted: Wanted) -> Mapping[str, Json]:
             if one not in request[member]:
                 site.note(f"{member} leaves out {one}: alarms execute topics and functions here")
     tags = [{"Key": key, "Value": value} for key, value in wanted.tags().items()]
-    shown = site.asked(MONITORING, "DescribeAlarms", AlarmNames=[wanted.name]).get("MetricAlarms") or []
+    answer = site.found(MONITORING, "DescribeAlarms", AlarmNames=[wanted.name]) or {}
+    shown = answer.get("MetricAlarms") or []
     if not shown:
         site.create(MONITORING, "PutMetricAlarm", AlarmName=wanted.name, Tags=tags or None, **request)
     elif not holds(shown[0], {"ActionsEnabled": True, **request}) or _has_more(shown[0], request):

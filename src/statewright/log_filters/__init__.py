@@ -1,0 +1,1 @@
+"""Filters of log groups: metrics of their events, and subscriptions of functions."""
