@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from statewright.payload import Json, JsonMapping
@@ -59,7 +59,9 @@ def _create_group(site: Site, group: str) -> None:
         site.change(LOGS, "CreateLogGroup", logGroupName=group)
 
 
-def _put(site: Site, operation: str, wanted: Wanted, listed: list[JsonMapping], request: Mapping[str, Json]) -> None:
+def _put(
+    site: Site, operation: str, wanted: Wanted, listed: Sequence[JsonMapping], request: Mapping[str, Json]
+) -> None:
     shown = next((one for one in listed if one["filterName"] == wanted.name), None)
     names = {"logGroupName": wanted.text(_GROUP), "filterName": wanted.name}
     if shown is None:
