@@ -273,9 +273,12 @@ def shown_subscription(
     if subscription.protocol in ("http", "https"):
         policy = effective(topic.attributes.get("DeliveryPolicy"), subscription.attributes.get("DeliveryPolicy"))
         shown["EffectiveDeliveryPolicy"] = _text(policy)
-    if subscription.attributes.get("FilterPolicy"):
-        shown["FilterPolicyScope"] = ATTRIBUTES
     kept = {name: value for name, value in subscription.attributes.items() if value}
+    if "FilterPolicy" in kept:
+        shown["FilterPolicyScope"] = ATTRIBUTES
+    else:
+        # The scope is shown only beside a policy (observed).
+        kept.pop("FilterPolicyScope", None)
     if "RawMessageDelivery" in kept:
         kept["RawMessageDelivery"] = kept["RawMessageDelivery"].lower()
     return shown | kept

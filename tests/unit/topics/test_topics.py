@@ -211,6 +211,18 @@ def test_a_deleted_topic_takes_its_subscriptions_along() -> None:
     on_rig(test)
 
 
+def test_the_scope_of_a_filter_is_shown_beside_a_policy_only() -> None:
+    async def test(rig: Rig) -> None:
+        arn = await rig.subscribe(await rig.topic(), QUEUE + "q", FilterPolicyScope="MessageBody")
+        assert "FilterPolicyScope" not in rig.topics.subscription_attributes(arn)
+        await rig.topics.set_subscription_attribute(arn, "FilterPolicy", '{"a": {"b": ["c"]}}')
+        assert rig.topics.subscription_attributes(arn)["FilterPolicyScope"] == "MessageBody"
+        await rig.topics.set_subscription_attribute(arn, "FilterPolicy", "")
+        assert not {"FilterPolicy", "FilterPolicyScope"} & rig.topics.subscription_attributes(arn).keys()
+
+    on_rig(test)
+
+
 def test_attributes_are_shown_and_set() -> None:
     async def test(rig: Rig) -> None:
         topic = await rig.topic("t.fifo", ContentBasedDeduplication="True")
