@@ -483,6 +483,10 @@ def test_what_cannot_be_changed(aws, echo):
     assert gone["Code"] == "ResourceNotFoundException"
     destination = {"OnFailure": {"Destination": "arn:aws:sqs:us-east-1:000000000000:q.fifo"}}
     fifo = refused(aws.put_function_event_invoke_config, FunctionName=echo, DestinationConfig=destination)
+    for own in (ARN + echo, f"{ARN}{echo}:$LATEST"):
+        itself = {"OnFailure": {"Destination": own}}
+        found = refused(aws.put_function_event_invoke_config, FunctionName=echo, DestinationConfig=itself)
+        assert found["Message"] == "You can't specify the function as a destination for itself."
     assert fifo["Code"] == "InvalidParameterValueException"
 
 

@@ -165,7 +165,7 @@ def checked_destination(arn: str | None, own: str, *, failure: bool) -> str | No
     allowed = ("sqs", "sns", "lambda", "events", "s3") if failure else ("sqs", "sns", "lambda", "events")
     if service not in allowed or arn.endswith(".fifo"):
         raise invalid(f"The provided destination config DestinationConfig is invalid: {arn} cannot be a destination.")
-    if arn == own:
+    if arn.removesuffix(f":{LATEST}") == own:
         raise invalid("You can't specify the function as a destination for itself.")
     return arn
 
