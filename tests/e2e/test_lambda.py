@@ -153,6 +153,11 @@ def test_a_mapping_that_is_created_disabled_says_so(server, aws, echo):
     made = aws.create_event_source_mapping(EventSourceArn=arn, FunctionName=echo, Enabled=False)
     assert (made["State"], made["StateTransitionReason"]) == ("Disabled", "USER_INITIATED")
     assert "LastProcessingResult" not in made
+    target = {"OnFailure": {"Destination": arn}}
+    found = refused(aws.create_event_source_mapping, EventSourceArn=arn, FunctionName=echo, DestinationConfig=target)
+    assert found["Message"] == "Unsupported DestinationConfig parameter for given event source mapping type."
+    found = refused(aws.create_event_source_mapping, EventSourceArn=ARN + echo, FunctionName=echo)
+    assert found["Message"] == "Unrecognized event source."
     found = refused(aws.create_event_source_mapping, EventSourceArn=arn, FunctionName="nobody")
     assert (found["Code"], found["Message"]) == ("InvalidParameterValueException", "Function does not exist")
     found = refused(aws.create_event_source_mapping, EventSourceArn=arn, FunctionName=f"{echo}:9")

@@ -147,14 +147,16 @@ def _filters(criteria: Mapping[str, Json]) -> list[str]:
 
 _STREAMS: Final = (
     "StartingPosition", "StartingPositionTimestamp", "ParallelizationFactor", "BisectBatchOnFunctionError",
-    "MaximumRecordAgeInSeconds", "MaximumRetryAttempts", "TumblingWindowInSeconds", "DestinationConfig", "Topics",
-    "Queues", "SourceAccessConfigurations", "SelfManagedEventSource", "AmazonManagedKafkaEventSourceConfig",
+    "MaximumRecordAgeInSeconds", "MaximumRetryAttempts", "TumblingWindowInSeconds", "Topics", "Queues", "SourceAccessConfigurations",
+    "SelfManagedEventSource", "AmazonManagedKafkaEventSourceConfig",
     "SelfManagedKafkaEventSourceConfig", "DocumentDBEventSourceConfig",
 )  # fmt: skip
 """Members that only streams, brokers and databases have."""
 
 
 def _refuse_other_sources(request: Mapping[str, Json]) -> None:
+    if request.get("DestinationConfig"):
+        raise invalid("Unsupported DestinationConfig parameter for given event source mapping type.")
     for name in _STREAMS:
         if request.get(name) not in (None, [], {}):
             raise invalid(f"Unsupported parameter for an SQS event source: {name}.")
