@@ -150,12 +150,12 @@ def test_a_mapping_that_is_created_disabled_says_so(server, aws, echo):
     queue = f"q-{uuid4()}"
     server.client("sqs").create_queue(QueueName=queue, Attributes={"VisibilityTimeout": "300"})
     arn = f"arn:aws:sqs:us-east-1:000000000000:{queue}"
-    made = aws.create_event_source_mapping(EventSourceArn=arn, FunctionName=echo, Enabled=False)
-    assert (made["State"], made["StateTransitionReason"]) == ("Disabled", "USER_INITIATED")
-    assert "LastProcessingResult" not in made
     target = {"OnFailure": {"Destination": arn}}
     found = refused(aws.create_event_source_mapping, EventSourceArn=arn, FunctionName=echo, DestinationConfig=target)
     assert found["Message"] == "Unsupported DestinationConfig parameter for given event source mapping type."
+    made = aws.create_event_source_mapping(EventSourceArn=arn, FunctionName=echo, Enabled=False)
+    assert (made["State"], made["StateTransitionReason"]) == ("Disabled", "USER_INITIATED")
+    assert "LastProcessingResult" not in made
     found = refused(aws.create_event_source_mapping, EventSourceArn=ARN + echo, FunctionName=echo)
     assert found["Message"] == "Unrecognized event source."
     found = refused(aws.create_event_source_mapping, EventSourceArn=arn, FunctionName="nobody")

@@ -147,8 +147,8 @@ def _filters(criteria: Mapping[str, Json]) -> list[str]:
 
 _STREAMS: Final = (
     "StartingPosition", "StartingPositionTimestamp", "ParallelizationFactor", "BisectBatchOnFunctionError",
-    "MaximumRecordAgeInSeconds", "MaximumRetryAttempts", "TumblingWindowInSeconds", "Topics", "Queues", "SourceAccessConfigurations",
-    "SelfManagedEventSource", "AmazonManagedKafkaEventSourceConfig",
+    "MaximumRecordAgeInSeconds", "MaximumRetryAttempts", "TumblingWindowInSeconds", "Topics", "Queues",
+    "SourceAccessConfigurations", "SelfManagedEventSource", "AmazonManagedKafkaEventSourceConfig",
     "SelfManagedKafkaEventSourceConfig", "DocumentDBEventSourceConfig",
 )  # fmt: skip
 """Members that only streams, brokers and databases have."""
