@@ -417,15 +417,15 @@ def test_a_completed_upload_is_a_version(s3, bucket):
     source = {"Bucket": bucket, "Key": "a", "VersionId": first}
     copied = s3.upload_part_copy(CopySource=source, **part)
     assert copied["CopySourceVersionId"] == first
-    done = s3.complete_multipart_upload(
-        Bucket=bucket,
-        Key="a",
-        UploadId=upload,
-        MultipartUpload={"Parts": [{"PartNumber": 1, "ETag": copied["CopyPartResult"]["ETag"]}]},
-    )
+    parts = {"Parts": [{"PartNumber": 1, "ETag": copied["CopyPartResult"]["ETag"]}]}
+    completion = {"Bucket": bucket, "Key": "a", "UploadId": upload, "MultipartUpload": parts}
+    done = s3.complete_multipart_upload(**completion)
     assert [one[1] for one in listed(s3, bucket)[0]] == [done["VersionId"], first]
     put(s3, bucket, "a", b"three")
     assert read(s3, bucket, "a", done["VersionId"]) == b"one"
+    # Completed again, it is the same version.
+    again = s3.complete_multipart_upload(**completion)
+    assert (again["VersionId"], again["ETag"]) == (done["VersionId"], done["ETag"])
 
 
 def test_conditions_see_no_object_behind_a_marker(s3, bucket):

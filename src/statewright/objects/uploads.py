@@ -34,6 +34,7 @@ from statewright.objects.records import (
 from statewright.objects.state import ObjectState
 from statewright.stores.completion import Completion, if_made
 from statewright.stores.object_rows import (
+    ABOVE_ALL,
     IN_SEGMENTS,
     NO_OBJECT,
     Demand,
@@ -242,15 +243,27 @@ class Uploads:
 
     async def _completed(self, home: Bucket, key: str, upload_id: str, chosen: Sequence[Chosen]) -> ObjectView:
         """The object that an upload has become, which has the upload's id. Raises: ApiError (`NoSuchUpload`)."""
-        found = await self._state.store.objects.find(home.id, key_bytes(key))
-        if found is None or found[0].id != upload_number(upload_id) or not chosen:
+        row = await self._made_of(home, key_bytes(key), upload_number(upload_id))
+        if row is None or not chosen:
             raise faults.no_such_upload(upload_id)
-        view = object_of(home, found[0])
+        view = object_of(home, row)
         rows = await self._state.store.objects.segments(view.id)
         parts = _checked_parts(upload_id, chosen, {row.number: part_of(row) for row in rows})
         if _etag_of(parts) != view.etag:
             raise faults.no_such_upload(upload_id)
         return view
+
+    async def _made_of(self, home: Bucket, name: bytes, number: int) -> ObjectRow | None:
+        """The object of an upload, or in a bucket with versions one of the newest of its key."""
+        rows = self._state.store.objects
+        found = await rows.find(home.id, name)
+        if found is not None and found[0].id == number:
+            return found[0]
+        if not home.is_versioned:
+            return None
+        page = await rows.versions(home.id, prefix=name, delimiter=b"", start=(name, ABOVE_ALL), limit=LISTED_AT_ONCE)
+        versions = (one for one in page.entries if isinstance(one, ObjectRow) and one.key == name)
+        return next((one for one in versions if one.id == number and one.place == IN_SEGMENTS), None)
 
     async def under_way(
         self,

@@ -330,10 +330,15 @@ def split_script(script: str) -> Iterator[str]:
 
 
 def object_files(connection: sqlite3.Connection) -> list[int]:
-    """Ids of the files that the objects and parts of a database name."""
-    named = "SELECT id FROM object WHERE place = ? UNION SELECT id FROM segment WHERE place = ?"
-    rows = connection.execute(named, (IN_FILE, IN_FILE))
-    return [number for (number,) in rows]
+    """Ids of the files that the objects, their older versions and parts name, in a database of any schema."""
+    found = set[int]()
+    there = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    for table in ("object", "object_version", "segment"):
+        if table in there:
+            found.update(
+                number for (number,) in connection.execute(f"SELECT id FROM {table} WHERE place = ?", (IN_FILE,))
+            )
+    return sorted(found)
 
 
 def copy_database(source: sqlite3.Connection, target: Path, *, replace: bool = False) -> None:

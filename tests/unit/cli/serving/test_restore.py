@@ -12,6 +12,7 @@ from statewright.cli.serving import backup_files
 from statewright.clock import RealClock
 from statewright.config import Config
 from statewright.objects.objects import Objects
+from statewright.objects.versions import VERSIONING
 from statewright.stores.sqlite.file import FILE_NAME
 from statewright.stores.sqlite.store import SqliteStore
 from tests.unit.cli.conftest import Run
@@ -126,6 +127,31 @@ def test_objects_and_code_come_with_a_backup(statewright: Run, tmp_path: Path):
     assert asyncio.run(got(Path("new"), "large")) == LARGE
     assert asyncio.run(got(Path("new"), "small")) == b"in a row"
     assert Path("new/functions/code/0a.zip").read_bytes() == b"a package"
+
+
+async def two_versions(folder: Path) -> str:
+    """Write two large versions; the id of the older one."""
+    async with objects_of(folder) as objects:
+        await objects.set_bucket_setting("bucket", VERSIONING, "Enabled")
+        older = await objects.put("bucket", "large", LARGE)
+        await objects.put("bucket", "large", LARGE[::-1])
+        assert older.version is not None
+        return older.version
+
+
+async def got_version(folder: Path, version: str) -> bytes:
+    async with objects_of(folder) as objects:
+        _, stream, _ = await objects.get("bucket", "large", version=version)
+        return b"".join([chunk async for chunk in stream])
+
+
+def test_older_versions_come_with_a_backup(statewright: Run, tmp_path: Path):
+    data = tmp_path / "data"
+    older = asyncio.run(two_versions(data))
+    assert statewright("backup", "kept.db", "--data", str(data), "-o", "json").json["files"] == 2
+    assert statewright("restore", "kept.db", "--data", "new").code == 0
+    assert asyncio.run(got(Path("new"), "large")) == LARGE[::-1]
+    assert asyncio.run(got_version(Path("new"), older)) == LARGE
 
 
 def test_a_backup_without_its_files_is_refused(statewright: Run, tmp_path: Path):
