@@ -317,7 +317,8 @@ def find(sql: Sql, bucket: int, key: bytes) -> tuple[ObjectRow, bytes | None] | 
 def find_version(sql: Sql, bucket: int, key: bytes, version: int | None) -> tuple[ObjectRow, bytes | None] | None:
     """See `ObjectStore.find_version`."""
     if version is None:
-        found = sql.run("found_newest", bucket, key, bucket, key)
+        # By number: the newest first.
+        found = sorted(sql.run("found_newest", bucket, key, bucket, key), key=lambda row: -row[8])
     elif version == NULL_VERSION:
         found = sql.run("found_null", bucket, key, bucket, key)
     else:

@@ -177,20 +177,19 @@ FROM (
 ) AS v LEFT JOIN object_body AS b ON b.id = v.id
 
 -- name: found_newest
+-- The object, if there is one, and the newest of what else is there.
 SELECT v.bucket, v.key, v.id, v.size, v.modified_ms, v.etag, v.place, v.head, v.version, v.named, b.body
 FROM (
-    SELECT 0 AS turn, bucket, key, id, size, modified_ms, etag, place, head, version, named FROM object
+    SELECT bucket, key, id, size, modified_ms, etag, place, head, version, named FROM object
     WHERE bucket = ? AND key = ?
     UNION ALL
     SELECT * FROM (
-        SELECT 1 AS turn, bucket, key, id, size, modified_ms, etag, place, head, -rank AS version, named FROM object_version
+        SELECT bucket, key, id, size, modified_ms, etag, place, head, -rank AS version, named FROM object_version
         WHERE bucket = ? AND key = ?
         ORDER BY rank
         LIMIT 1
     ) AS older
 ) AS v LEFT JOIN object_body AS b ON b.id = v.id
-ORDER BY v.turn
-LIMIT 1
 
 -- name: versions
 SELECT * FROM (
