@@ -291,6 +291,27 @@ class Maker:
         self.reads("s3", "get_object_tagging", Bucket="shelf", Key="small")
         self.reads("s3", "list_multipart_uploads", Bucket="shelf")
         self.reads("s3", "list_parts", Bucket="shelf", Key="unfinished", UploadId=upload)
+        self.versions()
+
+    def versions(self) -> None:
+        """A bucket with versions, of which one is large, a delete marker, and null versions."""
+        s3 = self.client("s3")
+        at = {"Bucket": "archive", "Key": "report"}
+        s3.create_bucket(Bucket="archive")
+        s3.put_object(**at, Body=b"from before")
+        s3.put_bucket_versioning(Bucket="archive", VersioningConfiguration={"Status": "Enabled"})
+        large = s3.put_object(**at, Body=b"many bytes" * 30_000, Tagging="a=b")["VersionId"]
+        s3.put_object(**at, Body=b"newest")
+        s3.put_object(Bucket="archive", Key="gone", Body=b"hidden")
+        s3.delete_object(Bucket="archive", Key="gone")
+        s3.put_bucket_versioning(Bucket="archive", VersioningConfiguration={"Status": "Suspended"})
+        s3.put_object(Bucket="archive", Key="suspended", Body=b"null")
+        self.reads("s3", "get_bucket_versioning", Bucket="archive")
+        self.reads("s3", "list_object_versions", Bucket="archive")
+        self.reads("s3", "list_objects_v2", Bucket="archive")
+        for version in (large, "null"):
+            self.reads("s3", "head_object", **at, VersionId=version)
+        self.reads("s3", "get_object_tagging", **at, VersionId=large)
 
     def dynamodb(self) -> None:
         """A table with an index, a time to live and items."""
