@@ -321,7 +321,7 @@ def test_notes_are_written_with_what_they_tell_of_or_not_at_all(with_store):
         whole = row(b"k", 50, IN_SEGMENTS)
         await store.uploads.complete(whole, [(1, 61)], ANYHOW, [note("no such part")])
         await store.uploads.complete(whole, [(1, 60)], ANYHOW, [note("e")])
-        assert [one.key for one in await noted(store)] == ["a", "b", "c", "d", "e"]
+        assert [one.key for one in await noted(store)] == ["a", "b", "c", "d", "e", "none"]
         assert await store.catalogue.write([], [("note", "a")])
 
     with_store(body)

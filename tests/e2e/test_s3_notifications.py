@@ -61,7 +61,7 @@ class Place:
     def records(self, count: int, url: str | None = None) -> list[dict[str, Any]]:
         return sorted(
             (record for message in self.taken(count, url) for record in message["Records"]),
-            key=lambda record: record["s3"]["object"]["sequencer"],
+            key=lambda record: record["s3"]["object"].get("sequencer", ""),
         )
 
 
@@ -77,7 +77,9 @@ def only(prefix: str = "", suffix: str = "") -> dict[str, Any]:
 
 def test_a_queue_is_told_of_everything(place: Place):
     place.configure(
-        QueueConfigurations=[place.to_queue("ObjectCreated:*", "ObjectRemoved:*", "ObjectTagging:*", Id="x")]
+        QueueConfigurations=[
+            place.to_queue("ObjectCreated:*", "ObjectRemoved:*", "ObjectTagging:*", "ObjectAcl:Put", Id="x")
+        ]
     )
     (trial,) = place.taken(1)
     assert (trial["Service"], trial["Event"], trial["Bucket"]) == ("Amazon S3", "s3:TestEvent", place.bucket)
@@ -93,22 +95,64 @@ def test_a_queue_is_told_of_everything(place: Place):
     s3.delete_object_tagging(**at, Key="copy")
     s3.delete_object(**at, Key="nobody")
     s3.delete_objects(**at, Delete={"Objects": [{"Key": "copy"}, {"Key": "nobody"}, {"Key": "big"}]})
-    found = place.records(7)
+    s3.put_object_acl(**at, Key="a b/é+.txt", ACL="private")
+    found = place.records(10)
+    settings = [one for one in found if one["eventName"].startswith(("ObjectTagging", "ObjectAcl"))]
+    assert sorted(one["eventName"] for one in settings) == [
+        "ObjectAcl:Put",
+        "ObjectTagging:Delete",
+        "ObjectTagging:Put",
+    ]
+    for one in settings:
+        assert (sorted(one["s3"]["object"]), one["eventVersion"]) == (["eTag", "key"], "2.3")
+    found = [one for one in found if one not in settings]
     assert [(one["eventName"], one["s3"]["object"]["key"]) for one in found] == [
         ("ObjectCreated:Put", "a+b/%C3%A9%2B.txt"),
         ("ObjectCreated:Copy", "copy"),
         ("ObjectCreated:CompleteMultipartUpload", "big"),
-        ("ObjectTagging:Put", "copy"),
-        ("ObjectTagging:Delete", "copy"),
+        ("ObjectRemoved:Delete", "nobody"),
         ("ObjectRemoved:Delete", "copy"),
+        ("ObjectRemoved:Delete", "nobody"),
         ("ObjectRemoved:Delete", "big"),
     ]
     first = found[0]
+    assert sorted(first["s3"]["object"]) == ["eTag", "key", "sequencer", "size"]
+    assert sorted(found[-1]["s3"]["object"]) == ["key", "sequencer"]
+    assert {one["eventVersion"] for one in found} == {"2.1"}
     assert (first["eventSource"], first["awsRegion"], first["s3"]["s3SchemaVersion"]) == ("aws:s3", "us-east-1", "1.0")
     assert first["s3"]["configurationId"] == "x"
     assert first["s3"]["bucket"]["arn"] == f"arn:aws:s3:::{place.bucket}"
     assert (first["s3"]["object"]["size"], first["s3"]["object"]["eTag"]) == (5, etag)
     assert "size" not in found[-1]["s3"]["object"]
+
+
+def test_rules_may_be_named_in_any_case(place: Place):
+    rules = [{"Name": "PREFIX", "Value": "a"}, {"Name": "sufFIX", "Value": "b"}]
+    place.configure(QueueConfigurations=[place.to_queue("ObjectCreated:*", Filter={"Key": {"FilterRules": rules}})])
+    shown = place.s3.get_bucket_notification_configuration(Bucket=place.bucket)["QueueConfigurations"][0]
+    assert [rule["Name"] for rule in shown["Filter"]["Key"]["FilterRules"]] == ["Prefix", "Suffix"]
+    place.taken(1)
+    place.s3.put_object(Bucket=place.bucket, Key="a-b", Body=b"")
+    assert place.records(1)[0]["s3"]["object"]["key"] == "a-b"
+
+
+def test_a_trace_header_reaches_the_queue(place: Place):
+    place.configure(QueueConfigurations=[place.to_queue("ObjectCreated:Put")])
+    place.taken(1)
+    trace = "Root=1-3152b799-8954dae64eda91bc9a23a7e8;Parent=7fa8c0f79203be72;Sampled=1"
+
+    def add(request: Any, **_more: Any) -> None:
+        request.headers["X-Amzn-Trace-Id"] = trace
+
+    place.s3.meta.events.register("before-send.s3.PutObject", add)
+    try:
+        place.s3.put_object(Bucket=place.bucket, Key="k", Body=b"")
+    finally:
+        place.s3.meta.events.unregister("before-send.s3.PutObject", add)
+    (got,) = place.sqs.receive_message(
+        QueueUrl=place.url, WaitTimeSeconds=10, MessageSystemAttributeNames=["AWSTraceHeader"]
+    )["Messages"]
+    assert got["Attributes"] == {"AWSTraceHeader": trace}
 
 
 def test_filters_and_an_end(place: Place):
@@ -181,8 +225,8 @@ AMBIGUOUS = (
 MISSING = "Unable to validate the following destination configurations"
 ACCOUNT = "us-east-1:000000000000"
 BAD: list[tuple[dict[str, Any], str]] = [
-    ({"QueueConfigurations": [entry("nonsense")]}, "The ARN is not well formed"),
-    ({"QueueConfigurations": [entry(f"arn:aws:sns:{ACCOUNT}:x")]}, "The ARN is not well formed"),
+    ({"QueueConfigurations": [entry("nonsense")]}, "The ARN could not be parsed"),
+    ({"QueueConfigurations": [entry(f"arn:aws:sns:{ACCOUNT}:x")]}, "The ARN could not be parsed"),
     ({"QueueConfigurations": [entry(f"arn:aws:sqs:{ACCOUNT}:none")]}, MISSING),
     ({"QueueConfigurations": [entry("FIFO")]}, MISSING),
     ({"TopicConfigurations": [{"TopicArn": f"arn:aws:sns:{ACCOUNT}:x", "Events": ["s3:ObjectRemoved:*"]}]}, MISSING),

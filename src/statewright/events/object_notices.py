@@ -18,6 +18,7 @@ from statewright.events.buses import Buses
 from statewright.events.deliveries import Deliveries
 from statewright.events.delivery_records import DELIVERY, Delivery, execution_id
 from statewright.events.due_work import STORE_PAUSE_MS
+from statewright.events.targets import TRACE_HEADER
 from statewright.objects.notifications import (
     EVENT_BRIDGE,
     NOTIFICATION,
@@ -85,7 +86,7 @@ class ObjectNotices:
         }
         rules = self._rules_of(bucket, config)
         found = [
-            self._delivery(self._deliveries.next_number(), rule.arn, text, change.at_ms)
+            self._delivery(self._deliveries.next_number(), rule.arn, text, change.at_ms, change.trace)
             for rule, text in messages(bucket, rules, change, owner=self._owner, **named)
         ]
         if EVENT_BRIDGE in config and self._buses.rules.expects(DEFAULT_BUS, SOURCE):
@@ -102,5 +103,8 @@ class ObjectNotices:
             known = self._rules[bucket.id] = config, rules_of(config)
         return known[1]
 
-    def _delivery(self, number: int, arn: str, text: str, at_ms: int) -> Delivery:
-        return Delivery(number, {"Arn": arn, "Subject": SUBJECT}, text, at_ms, self._clock.now_ms())
+    def _delivery(self, number: int, arn: str, text: str, at_ms: int, trace: str | None = None) -> Delivery:
+        target = {"Arn": arn, "Subject": SUBJECT}
+        if trace is not None:
+            target[TRACE_HEADER] = trace
+        return Delivery(number, target, text, at_ms, self._clock.now_ms())

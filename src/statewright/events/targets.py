@@ -62,6 +62,8 @@ class TargetCall:
         return f"arn:aws:scheduler:::aws-sdk:{self.service}:{self.action}"
 
 
+TRACE_HEADER: Final = "AWSTraceHeader"
+"""The member of a target with a trace header for a queue; notifications of buckets add it."""
 INVALID_INPUT: Final = "InvalidInput"
 """The member of a target that says why it has no input; rules add it."""
 
@@ -98,7 +100,11 @@ def call_of(target: JsonMapping, payload: str, call_id: str) -> TargetCall:
         raise Unsupported(f"{arn} is not an ARN")
     service, region, account, resource = found.groups()
     if service == "sqs":
-        return _message(region, account, resource, target.get("SqsParameters") or {}, payload)
+        sent = _message(region, account, resource, target.get("SqsParameters") or {}, payload)
+        if TRACE_HEADER in target:
+            traced = {"DataType": "String", "StringValue": target[TRACE_HEADER]}
+            sent.request["MessageSystemAttributes"] = {TRACE_HEADER: traced}
+        return sent
     if service == "lambda" and resource.startswith("function:"):
         return TargetCall("lambda", "invoke", {"FunctionName": arn, "InvocationType": "Event", "Payload": payload})
     if service == "states" and resource.startswith("stateMachine:"):

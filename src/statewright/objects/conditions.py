@@ -9,10 +9,12 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from statewright.errors import ApiError
 from statewright.objects import faults
 from statewright.stores.object_rows import Demand
 
-_RANGE: Final = re.compile(r"bytes=(\d*)-(\d*)")
+_RANGE: Final = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
+_COPY_RANGE: Final = re.compile(r"bytes=([0-9]{1,18})-([0-9]{1,18})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +30,8 @@ class ReadConditions:
     unmodified_since_ms: int | None = None
     of_copy: bool = False
 
-    def check(self, etag: str, modified_ms: int) -> None:
-        """Refuse an object for which they do not hold.
+    def check(self, etag: str, modified_ms: int, now_ms: int) -> None:
+        """Refuse an object for which they do not hold. An instant in the future says nothing.
 
         Raises: ApiError (`PreconditionFailed`, `NotModified`; for a copy always the first).
         """
@@ -41,34 +43,62 @@ class ReadConditions:
                 raise faults.precondition_failed(prefix + "If-Match")
         elif self.unmodified_since_ms is not None and seconds > self.unmodified_since_ms // 1000:
             raise faults.precondition_failed(prefix + "If-Unmodified-Since")
-        if self.none_match is not None:
-            unchanged, header = _names(self.none_match, etag), "If-None-Match"
-        else:
-            unchanged = self.modified_since_ms is not None and seconds <= self.modified_since_ms // 1000
-            header = "If-Modified-Since"
-        if unchanged:
-            if self.of_copy:
-                raise faults.precondition_failed(prefix + header)
-            raise faults.not_modified(etag, modified_ms)
+        header = None
+        if self.none_match is not None and _names(self.none_match, etag):
+            header = "If-None-Match"
+        elif self.modified_since_ms is not None and (self.none_match is None or self.of_copy):
+            is_past = self.modified_since_ms // 1000 <= now_ms // 1000
+            header = "If-Modified-Since" if is_past and seconds <= self.modified_since_ms // 1000 else None
+        if header is None:
+            return
+        if self.of_copy:
+            raise faults.precondition_failed(prefix + header)
+        raise faults.not_modified(etag, modified_ms)
 
 
 ANYWAY: Final = ReadConditions()
 
 
 def write_demand(match: str | None, none_match: str | None) -> Demand:
-    """The demand on the current object under a key, from `If-Match` and `If-None-Match`.
+    """The demand on the object under a key that is written, from `If-Match` and `If-None-Match`.
 
-    Raises: ApiError (`NotImplemented` for a header value that the service does not support, `InvalidRequest` for both).
+    Raises: ApiError (`NotImplemented` for values that the service does not support, and for both).
     """
     if match is not None and none_match is not None:
-        raise faults.invalid_request("If-Match and If-None-Match cannot be given together.")
+        raise faults.header_not_implemented(
+            "If-Match,If-None-Match", "Multiple conditional request headers present in the request"
+        )
     if none_match is not None:
         if none_match.strip() != "*":
-            raise faults.not_here("A header you provided implies functionality that is not implemented: If-None-Match")
+            raise _unsupported("If-None-Match")
         return Demand(absent=True)
-    if match is not None:
-        return Demand(etag=match.strip().strip('"') or "*")
-    return Demand()
+    if match is not None and match.strip() == "*":
+        raise _unsupported("If-Match")
+    return delete_demand(match)
+
+
+def delete_demand(match: str | None) -> Demand:
+    """The demand on an object that is deleted, from `If-Match`: an ETag, or `*` for any."""
+    return Demand() if match is None else Demand(etag=match.strip().strip('"') or "*")
+
+
+def _unsupported(header: str) -> ApiError:
+    return faults.header_not_implemented(header, f"We don't accept the provided value of {header} header for this API")
+
+
+def check_copy_range(wanted: str, size: int) -> None:
+    """Refuse a range of a source that does not name bytes of it. Raises: ApiError."""
+    found = _COPY_RANGE.fullmatch(wanted)
+    if found is None or int(found[2]) < int(found[1]):
+        raise faults.invalid_argument(
+            "The x-amz-copy-source-range value must be of the form bytes=first-last where first and last are the "
+            "zero-based offsets of the first and last bytes to copy", "x-amz-copy-source-range", wanted,
+        )  # fmt: skip
+    if int(found[1]) >= size:
+        raise faults.invalid_request("The specified copy range is invalid for the source object size")
+    if int(found[2]) >= size:
+        said = f"Range specified is not valid for source object of size: {size}"
+        raise faults.invalid_argument(said, "x-amz-copy-source-range", wanted)
 
 
 def byte_range(wanted: str | None, size: int) -> tuple[int, int] | None:

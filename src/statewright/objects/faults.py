@@ -198,6 +198,20 @@ def method_not_allowed(method: str, path: str) -> ApiError:
     return _fault(405, "MethodNotAllowed", said, Method=method, ResourceType=kind)
 
 
+def header_not_implemented(header: str, why: str) -> ApiError:
+    """The service does not take this header, or this value of it, here."""
+    said = "A header you provided implies functionality that is not implemented"
+    return _fault(501, "NotImplemented", said, Header=header, additionalMessage=why)
+
+
+def copied_onto_itself() -> ApiError:
+    """A copy would leave its source as it is."""
+    return invalid_request(
+        "This copy request is illegal because it is trying to copy an object to itself without changing the object's "
+        "metadata, storage class, website redirect location or encryption attributes."
+    )
+
+
 def not_here(what: str) -> ApiError:
     """The feature of the service is not implemented; `what` is a whole sentence."""
     return _fault(501, "NotImplemented", what)

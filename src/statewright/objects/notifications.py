@@ -36,6 +36,8 @@ EXPIRED: Final = "LifecycleExpiration:Delete"
 EXPIRED_BY_MARKER: Final = "LifecycleExpiration:DeleteMarkerCreated"
 TAGGED: Final = "ObjectTagging:Put"
 UNTAGGED: Final = "ObjectTagging:Delete"
+ACL: Final = "ObjectAcl:Put"
+_OF_SETTINGS: Final = ("ObjectTagging", "ObjectAcl")
 
 KINDS: Final = {
     "TopicConfigurations": ("TopicArn", "Topic"),
@@ -57,6 +59,8 @@ class Change:
     size: int | None = None
     etag: str | None = None
     version: str | None = None
+    trace: str | None = None
+    """The trace header of its request, for queues."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +115,9 @@ def checked(given: JsonMapping) -> JsonObject:
     for name in KINDS:
         for entry in kept.get(name, ()):
             _check_filter(entry)
+    for name in KINDS:
+        if name in kept:
+            kept[name] = [_named(entry) for entry in kept[name]]
     for one, other in combinations(rules_of(kept), 2):
         _check_apart(one, other)
     return kept
@@ -133,6 +140,14 @@ def _with_id(entry: JsonMapping, member: str, place: int) -> JsonObject:
     text = f"{place} {entry[member]} {entry['Events']} {entry.get('Filter')}"
     made = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()
     return {"Id": f"{made[:8]}-{made[8:12]}-{made[12:16]}-{made[16:20]}-{made[20:]}", **entry}
+
+
+def _named(entry: JsonMapping) -> JsonObject:
+    """An entry with the names of its filter's rules as the service writes them."""
+    if not _filter_rules(entry):
+        return dict(entry)
+    rules = [{**rule, "Name": rule["Name"].capitalize()} for rule in _filter_rules(entry)]
+    return {**entry, "Filter": {"Key": {"FilterRules": rules}}}
 
 
 def _filter_rules(entry: JsonMapping) -> list[JsonMapping]:
@@ -207,15 +222,17 @@ def messages(
 
 def _record(bucket: Bucket, change: Change, owner: str, account: str, sequencer: str, request_id: str) -> JsonObject:
     seen: JsonObject = {"key": quote_plus(change.key, safe="/-_.*")}
-    if change.size is not None:
+    is_of_settings = change.event.startswith(_OF_SETTINGS)
+    if change.size is not None and not is_of_settings:
         seen["size"] = change.size
     if change.etag is not None:
         seen["eTag"] = change.etag
     if change.version is not None:
         seen["versionId"] = change.version
-    seen["sequencer"] = sequencer
+    if not is_of_settings:
+        seen["sequencer"] = sequencer
     return {
-        "eventVersion": "2.3" if change.event.startswith(("Lifecycle", "ObjectTagging")) else "2.1",
+        "eventVersion": "2.3" if change.event.startswith(("Lifecycle", *_OF_SETTINGS)) else "2.1",
         "eventSource": "aws:s3",
         "awsRegion": bucket.place,
         "eventTime": iso_ms(change.at_ms),
@@ -257,6 +274,7 @@ _BUS: Final = {
     EXPIRED: ("Object Deleted", {"reason": "Lifecycle Expiration", "deletion-type": "Permanently Deleted"}),
     TAGGED: ("Object Tags Added", {}),
     UNTAGGED: ("Object Tags Deleted", {}),
+    ACL: ("Object ACL Updated", {}),
 }
 
 

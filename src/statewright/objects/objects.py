@@ -18,13 +18,13 @@ from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.limits import LISTED_AT_ONCE, OBJECT_PUT_BYTES
 from statewright.objects import faults
-from statewright.objects.conditions import ANYWAY, ReadConditions, byte_range
+from statewright.objects.conditions import ANYWAY, ReadConditions, byte_range, check_copy_range
+from statewright.objects.copies import AS_IT_IS, Wish
 from statewright.objects.deletions import Deletions, Wanted
 from statewright.objects.intake import NOTHING_PROMISED, Body, Promise, Received, discard, receive
 from statewright.objects.names import check_bucket_name, check_metadata, key_bytes
-from statewright.objects.notifications import COPIED, DELETED, PUT, TAGGED, UNTAGGED, Outbox
+from statewright.objects.notifications import ACL, COPIED, DELETED, PUT, TAGGED, UNTAGGED, Outbox
 from statewright.objects.records import (
-    STANDARD,
     Bucket,
     Checksum,
     ObjectView,
@@ -189,8 +189,11 @@ class Objects:
         promise: Promise = NOTHING_PROMISED,
         demand: Demand = NO_DEMAND,
         completion: Completion[ObjectView] | None = None,
+        trace: str | None = None,
     ) -> ObjectView:
         """Write an object, replacing the one under its key; it is durable and visible when this returns.
+
+        `trace` is a trace header, for the queues that are notified.
 
         Raises: ApiError, if `promise` or `demand` is not met or the bucket is missing; Unavailable.
         """
@@ -202,7 +205,7 @@ class Objects:
             await self.check_demand(home, name, demand)
         received = await receive(self.state.vault, body, promise)
         kept = self.state.encrypted(home, settings)
-        return await self.write_row(home, name, received, kept, demand, completion=completion)
+        return await self.write_row(home, name, received, kept, demand, completion=completion, trace=trace)
 
     async def write_row(
         self,
@@ -213,6 +216,7 @@ class Objects:
         demand: Demand,
         event: str = PUT,
         completion: Completion[ObjectView] | None = None,
+        trace: str | None = None,
     ) -> ObjectView:
         """Write the row of an object whose body was received. Raises: ApiError, Unavailable."""
         checksum = Checksum(received.algorithm, received.checksums[received.algorithm])
@@ -221,7 +225,7 @@ class Objects:
             bucket.id, name, received.id, received.size, self.state.clock.now_ms(), received.md5, received.place, head
         )
         row = await self.state.numbered(bucket, row)
-        notes = self.state.notes(bucket.name, row, event)
+        notes = self.state.notes(bucket.name, row, event, trace)
         view = object_of(self.state.buckets.get(bucket.name, bucket), row)
         writing = self.state.store.objects.put(row, received.body, demand, notes, if_written(completion, view))
         outcome = await self.state.announce(writing, notes)
@@ -246,7 +250,7 @@ class Objects:
         """
         home = await self.state.bucket(bucket)
         view, _ = await self._find(home, key, version, method=method)
-        conditions.check(view.etag, view.modified_ms)
+        conditions.check(view.etag, view.modified_ms, self.state.clock.now_ms())
         return view
 
     async def get(
@@ -269,7 +273,7 @@ class Objects:
         async with self.state.vault.keep_files():
             for _ in builtins.range(TRIES):
                 view, body = await self._find(home, key, version)
-                conditions.check(view.etag, view.modified_ms)
+                conditions.check(view.etag, view.modified_ms, self.state.clock.now_ms())
                 span = await self.span(view, range, part)
                 pieces = await self._pieces(view, body, span or (0, view.size - 1))
                 if pieces is not None:
@@ -399,6 +403,12 @@ class Objects:
                 return view
         raise faults.conflict(key)
 
+    async def note_acl(self, view: ObjectView) -> None:
+        """Notify of a new ACL of an object, which is the one that it has. Raises: Unavailable."""
+        notes = self.state.notes(view.bucket, view.row, ACL)
+        if notes:
+            await self.state.announce(self.state.store.objects.change_head(view.row, view.row.head, notes), notes)
+
     async def copy(
         self,
         source: tuple[str, str, str | None],
@@ -406,17 +416,12 @@ class Objects:
         key: str,
         *,
         conditions: ReadConditions = ANYWAY,
-        settings: Settings | None = None,
-        storage_class: str = STANDARD,
-        encryption: Mapping[str, str] | None = None,
-        tags: Mapping[str, str] | None = None,
+        wish: Wish = AS_IT_IS,
         algorithm: str | None = None,
         demand: Demand = NO_DEMAND,
         completion: Completion[ObjectView] | None = None,
     ) -> ObjectView:
         """Copy an object, named by bucket, key and version. A body in one file is shared, not copied.
-
-        `settings` replace its headers and metadata, `tags` its tags; storage class and encryption are never copied.
 
         Raises: ApiError, Unavailable.
         """
@@ -424,19 +429,16 @@ class Objects:
         name = key_bytes(key)
         async with self.state.vault.keep_files():
             view, body = await self._source(origin, source[1], source[2])
-            conditions.check(view.etag, view.modified_ms)
+            conditions.check(view.etag, view.modified_ms, self.state.clock.now_ms())
+            if source == (bucket, key, None) and not wish.changes(view, home):
+                await self.check_demand(home, name, demand)
+                raise faults.copied_onto_itself()
             if view.size > OBJECT_PUT_BYTES:
                 raise faults.invalid_request(
                     "The specified copy source is larger than the maximum allowable size for a copy source: "
                     f"{OBJECT_PUT_BYTES}"
                 )
-            kept = replace(
-                settings if settings is not None else view.settings,
-                tags=dict(tags if tags is not None else view.settings.tags),
-                storage_class=storage_class,
-                encryption=dict(encryption or {}),
-            )
-            kept = self.state.encrypted(home, kept)
+            kept = self.state.encrypted(home, wish.settings(view.settings))
             check_metadata(kept.metadata)
             wanted = algorithm or (view.checksum.algorithm if view.checksum is not None else None)
             received = await self._shared(view, body, wanted)
@@ -472,15 +474,9 @@ class Objects:
         check_number(number)
         upload = await self.uploads.find(bucket, key, upload_id)
         view, _ = await self._source(await self.state.bucket(source[0]), source[1], source[2])
-        conditions.check(view.etag, view.modified_ms)
+        conditions.check(view.etag, view.modified_ms, self.state.clock.now_ms())
         if range is not None:
-            span = byte_range(range, view.size)
-            if span is None or int(range.rpartition("-")[2] or -1) != span[1]:
-                raise faults.invalid_argument(
-                    "Range specified is not valid for source object of size: " + str(view.size),
-                    "x-amz-copy-source-range",
-                    range,
-                )
+            check_copy_range(range, view.size)
         found, stream, got = await self.get(source[0], source[1], version=source[2], range=range, conditions=conditions)
         length = got[1] - got[0] + 1 if got is not None else found.size
         return await self.uploads.put_copy(upload, number, stream, length), found

@@ -107,8 +107,8 @@ class Part:
     modified_ms: int
     checksums: Mapping[str, str]
     row: SegmentRow
-    encryption: Mapping[str, str] = field(default_factory=dict)
-    """That of its upload, in the answer to the call that stored it."""
+    upload: Upload | None = None
+    """Its upload, in the answer to the call that stored it."""
 
 
 @dataclass(frozen=True, slots=True)

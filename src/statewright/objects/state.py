@@ -83,14 +83,14 @@ class ObjectState:
         home = self.buckets.get(bucket.name)
         return home is not None and home.id == bucket.id and home.is_versioned
 
-    def notes(self, bucket: str, row: ObjectRow, event: str) -> list[EntryRow]:
+    def notes(self, bucket: str, row: ObjectRow, event: str, trace: str | None = None) -> list[EntryRow]:
         """The outbox's entries for a change of an object, to be written with it."""
         # The bucket as it is now: notifications may have been configured since a long upload began.
         home = self.buckets.get(bucket)
         if self.outbox is None or home is None or NOTIFICATION not in home.settings:
             return []
         version = version_text(row) if row.named else None
-        change = Change(event, row.key.decode(), self.clock.now_ms(), row.size, row.etag, version)
+        change = Change(event, row.key.decode(), self.clock.now_ms(), row.size, row.etag, version, trace)
         return self.outbox.prepare(home, [change])[0]
 
     async def announce(self, writing: Awaitable[T], notes: Sequence[EntryRow]) -> T:

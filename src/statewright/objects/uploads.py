@@ -169,7 +169,7 @@ class Uploads:
             await discard(self._state.vault, received)
             raise faults.no_such_upload(upload_text(upload.id))
         self._state.vault.free(outcome.freed)
-        return replace(part_of(row), encryption=upload.settings.encryption)
+        return replace(part_of(row), upload=upload)
 
     async def parts(self, upload: Upload, *, after: int = 0, limit: int = LISTED_AT_ONCE) -> list[Part]:
         """The stored parts by number, beginning behind `after`."""

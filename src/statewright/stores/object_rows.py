@@ -248,7 +248,7 @@ class ObjectStore(Protocol):
     ) -> list[WriteOutcome]:
         """Delete objects and versions, or put markers in front of them; a missing object counts as deleted.
 
-        `notes`, if any, are for each that existed, and for each marker.
+        `notes`, if any, are for each that is not refused, existing or not.
         """
 
     async def doom(self, ids: Sequence[int]) -> None:

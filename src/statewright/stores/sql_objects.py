@@ -112,8 +112,7 @@ def _delete(sql: Sql, bucket: int, wanted: Deletion, notes: Sequence[EntryRow]) 
         freed += _release(sql, row)
     if row is not None:
         sql.run("drop", bucket, wanted.key)
-    if row is not None or wanted.marker is not None:
-        _note(sql, notes)
+    _note(sql, notes)
     return Written(_doom(sql, freed))
 
 

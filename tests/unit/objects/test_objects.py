@@ -11,6 +11,7 @@ from statewright.clock import RealClock
 from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.objects.conditions import ReadConditions
+from statewright.objects.copies import Wish
 from statewright.objects.intake import IN_ROW_BYTES, STEP_BYTES, Promise
 from statewright.objects.objects import Objects
 from statewright.objects.records import Checksum, Settings
@@ -282,7 +283,8 @@ DAY = 24 * 3600 * 1000
         ({"none_match": "*"}, "NotModified"),
         ({"none_match": '"other"'}, None),
         ({"modified_since_ms": -DAY}, None),
-        ({"modified_since_ms": DAY}, "NotModified"),
+        ({"modified_since_ms": DAY}, None),
+        ({"none_match": '"other"', "modified_since_ms": 0, "of_copy": True}, "PreconditionFailed"),
         ({"modified_since_ms": 0}, "NotModified"),
         ({"unmodified_since_ms": -DAY}, "PreconditionFailed"),
         ({"unmodified_since_ms": 0}, None),
@@ -347,7 +349,11 @@ def test_copies(with_objects, size):
         copied = await objects.copy(("bucket", "k", None), "bucket", "copy")
         assert (copied.etag, copied.settings, copied.checksum) == (view.etag, settings, view.checksum)
         replaced = await objects.copy(
-            ("bucket", "k", "null"), "bucket", "k", settings=Settings(metadata={"c": "d"}), tags={}, algorithm="SHA256"
+            ("bucket", "k", "null"),
+            "bucket",
+            "k",
+            wish=Wish(Settings(metadata={"c": "d"}), True, {}),
+            algorithm="SHA256",
         )
         assert replaced.settings == Settings(metadata={"c": "d"})
         assert replaced.checksum is not None

@@ -62,10 +62,8 @@ def _refusal(problems: Problems) -> ApiError | None:
             details={"ArgumentName": "Event", "ArgumentValue": shown.strip().strip("'")},
         )  # fmt: skip
     if ".filterRules." in path and "enum" in what:
-        return ApiError(
-            "InvalidArgument", "filter rule name must be either prefix or suffix", status=400,
-            details={"ArgumentName": "FilterRule.Name", "ArgumentValue": shown.strip().strip("'")},
-        )  # fmt: skip
+        # Names may be in any case.
+        return None
     if path == "createBucketConfiguration.locationConstraint":
         # What is allowed depends on the region of the endpoint.
         return None

@@ -22,7 +22,7 @@ async def list_objects_v2(app: App, _call: Call, request: Request) -> Request:
     contents = [_content(app, view, encoding, with_owner=with_owner) for view in found.objects]
     return {
         **_head(request, encoding),
-        "StartAfter": encoded(request["StartAfter"], encoding) if request.get("StartAfter") else None,
+        "StartAfter": encoded(request["StartAfter"], encoding) if request.get("StartAfter") and not token else None,
         "ContinuationToken": token,
         "NextContinuationToken": TOKENS.write(found.next.decode("latin-1") if found.next is not None else None),
         "KeyCount": len(found.objects) + len(found.prefixes),
@@ -40,7 +40,7 @@ async def list_objects(app: App, _call: Call, request: Request) -> Request:
     """List a page of keys; the next one by its last entry."""
     encoding, limit = request.get("EncodingType"), page_size(request, "MaxKeys", "maxKeys")
     marker, delimiter = request.get("Marker") or "", request.get("Delimiter")
-    found = await _page(app, request, marker, limit, None)
+    found = await _page(app, request, _past(marker, request.get("Prefix") or "", delimiter or ""), limit, None)
     is_cut = found.next is not None
     return {
         **_head(request, encoding),
@@ -53,6 +53,12 @@ async def list_objects(app: App, _call: Call, request: Request) -> Request:
         "Contents": [_content(app, view, encoding, with_owner=True) for view in found.objects],
         "CommonPrefixes": _prefixes(found, encoding),
     }
+
+
+def _past(marker: str, prefix: str, delimiter: str) -> str:
+    """A marker, or the common prefix in which it lies: the page begins behind all of it."""
+    cut = marker.find(delimiter, len(prefix)) if delimiter and marker.startswith(prefix) else -1
+    return marker if cut < 0 else marker[: cut + len(delimiter)]
 
 
 @operation("s3", "ListObjectVersions")

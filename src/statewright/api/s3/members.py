@@ -15,7 +15,7 @@ from statewright.objects.checksums import ALGORITHMS
 from statewright.objects.conditions import ReadConditions
 from statewright.objects.encryption import OWN
 from statewright.objects.names import checked_tags
-from statewright.objects.records import STANDARD, Checksum, ObjectView, Settings
+from statewright.objects.records import STANDARD, Checksum, ObjectView, Part, Settings
 from statewright.objects.versions import NULL
 from statewright.pages import PageTokens
 from statewright.payload import JsonMapping, JsonObject
@@ -160,8 +160,18 @@ def checksum_out(checksum: Checksum | None) -> JsonObject:
 
 
 def part_checksums_out(checksums: Mapping[str, str], only: str | None) -> dict[str, str]:
-    """The members of a part's checksums: those of one algorithm, or all."""
-    return {_MEMBER[name]: value for name, value in checksums.items() if only is None or name == only}
+    """The member of a part's checksum of one algorithm; none without an algorithm."""
+    return {_MEMBER[only]: checksums[only]} if only is not None and only in checksums else {}
+
+
+def stored_part_out(part: Part, sent: str | None) -> JsonObject:
+    """The members of an answer to the call that stored a part: its encryption, and its checksum of one algorithm.
+
+    That is the one that came with the part, else its upload's; without either, none is shown.
+    """
+    assert part.upload is not None
+    algorithm = sent if sent in part.checksums else part.upload.algorithm
+    return {**part_checksums_out(part.checksums, algorithm), **encryption_out(part.upload.settings.encryption)}
 
 
 def read_conditions(request: JsonMapping, *, of_copy: bool = False) -> ReadConditions:

@@ -21,11 +21,12 @@ from statewright.api.s3.members import (
     read_conditions,
     settings_in,
     source_version_out,
+    stored_part_out,
 )
 from statewright.objects import faults
 from statewright.objects.conditions import write_demand
 from statewright.objects.records import COMPOSITE, FULL_OBJECT, Checksum, ObjectView, Part, Upload
-from statewright.objects.uploads import Chosen, upload_text
+from statewright.objects.uploads import Chosen, UploadPage, upload_text
 from statewright.payload import JsonObject
 from statewright.stores.completion import adapted
 
@@ -62,10 +63,7 @@ async def upload_part(app: App, call: Call, request: Request) -> Request:
     part: Part = await app.services.objects.uploads.put_part(
         request["Bucket"], request["Key"], request["UploadId"], request["PartNumber"], body, promise
     )
-    only = promise.algorithm if promise.algorithm in part.checksums else None
-    return {
-        "ETag": quoted(part.etag), **part_checksums_out(part.checksums, only), **encryption_out(part.encryption),
-    }  # fmt: skip
+    return {"ETag": quoted(part.etag), **stored_part_out(part, promise.algorithm)}
 
 
 @operation("s3", "UploadPartCopy")
@@ -82,9 +80,10 @@ async def upload_part_copy(app: App, _call: Call, request: Request) -> Request:
         conditions=read_conditions(request, of_copy=True),
     )
     part, source = made
-    checksums = part_checksums_out(part.checksums, None)
-    copied = {"LastModified": part.modified_ms, "ETag": quoted(part.etag), **checksums}
-    return {"CopyPartResult": copied, **encryption_out(part.encryption), **source_version_out(source.version)}
+    shown = stored_part_out(part, None)
+    sums = {name: shown.pop(name) for name in [*shown] if name.startswith("Checksum")}
+    copied = {"LastModified": part.modified_ms, "ETag": quoted(part.etag), **sums}
+    return {"CopyPartResult": copied, **shown, **source_version_out(source.version)}
 
 
 @operation("s3", "CompleteMultipartUpload")
@@ -174,6 +173,14 @@ async def list_parts(app: App, _call: Call, request: Request) -> Request:
     return answer
 
 
+def _ending(page: UploadPage) -> tuple[str, str]:
+    """The markers of a page behind which there is none: those of its last upload, if no prefix follows that."""
+    last = page.uploads[-1] if page.uploads else None
+    if last is None or (page.prefixes and page.prefixes[-1] > last.key):
+        return "", ""
+    return last.key, upload_text(last.id)
+
+
 @operation("s3", "ListMultipartUploads")
 async def list_multipart_uploads(app: App, _call: Call, request: Request) -> Request:
     """List a page of the uploads in progress."""
@@ -188,7 +195,7 @@ async def list_multipart_uploads(app: App, _call: Call, request: Request) -> Req
         after_upload=request.get("UploadIdMarker") or "",
         limit=limit,
     )
-    last_key, last_upload = page.last or ("", "")
+    last_key, last_upload = page.last or _ending(page)
     uploads = []
     for upload in page.uploads:
         shown: Request = {

@@ -29,7 +29,7 @@ async def put_bucket_notification_configuration(app: App, _call: Call, request: 
             arn = entry[member]
             found = _ARN.fullmatch(arn)
             if found is None or found[1] != _SERVICES[called]:
-                raise faults.invalid_argument("The ARN is not well formed", called, arn)
+                raise faults.invalid_argument("The ARN could not be parsed", called, arn)
             if not skips:
                 await _check_destination(app, called, arn)
             if called != "CloudFunction" and arn not in arns:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from statewright.api.operations import App, Call, operation
@@ -29,8 +30,9 @@ from statewright.api.s3.members import (
 from statewright.errors import ApiError
 from statewright.instants import http_date
 from statewright.objects import faults
-from statewright.objects.conditions import write_demand
-from statewright.objects.records import STANDARD, ObjectView
+from statewright.objects.conditions import delete_demand, write_demand
+from statewright.objects.copies import Wish
+from statewright.objects.records import COMPOSITE, ObjectView, Part
 from statewright.objects.versions import Deleted
 from statewright.payload import JsonMapping, JsonObject
 from statewright.stores.completion import adapted
@@ -38,6 +40,7 @@ from statewright.stores.object_rows import Demand
 
 Request = JsonObject
 MOST_DELETED: Final = 1000
+TRACE_ID: Final = "x-amzn-trace-id"
 _OVERRIDES: Final = {
     "ResponseContentType": "ContentType",
     "ResponseContentLanguage": "ContentLanguage",
@@ -63,6 +66,7 @@ async def put_object(app: App, call: Call, request: Request) -> Request:
         promise=promise,
         demand=demand,
         completion=adapted(call.completion, written),
+        trace=call.headers.get(TRACE_ID) or None,
     )
     return written(view)
 
@@ -87,7 +91,7 @@ async def get_object(app: App, _call: Call, request: Request) -> Request:
         version=request.get("VersionId"),
         conditions=read_conditions(request),
     )
-    return {**_read_out(view, request, span), "Body": stream}
+    return {**_read_out(view, request, span), **await _part_sum(app, view, request), "Body": stream}
 
 
 @operation("s3", "HeadObject")
@@ -98,7 +102,19 @@ async def head_object(app: App, _call: Call, request: Request) -> Request:
         request["Bucket"], request["Key"], version=request.get("VersionId"), conditions=read_conditions(request)
     )
     span = await app.services.objects.span(view, request.get("Range"), request.get("PartNumber"))
-    return _read_out(view, request, span)
+    return {**_read_out(view, request, span), **await _part_sum(app, view, request)}
+
+
+async def _part_sum(app: App, view: ObjectView, request: JsonMapping) -> Request:
+    """The members of the checksum of the part that a request reads."""
+    number = request.get("PartNumber")
+    if number is None or request.get("ChecksumMode") != "ENABLED" or view.checksum is None:
+        return {}
+    if not view.parts:
+        return checksum_out(view.checksum)
+    part: Part = (await app.services.objects.parts(view))[number - 1]
+    shown = part_checksums_out(part.checksums, view.checksum.algorithm)
+    return {**shown, "ChecksumType": view.checksum.kind} if shown else {}
 
 
 def _read_out(view: ObjectView, request: JsonMapping, span: tuple[int, int] | None) -> Request:
@@ -110,7 +126,7 @@ def _read_out(view: ObjectView, request: JsonMapping, span: tuple[int, int] | No
     if span is not None:
         answer["ContentLength"] = span[1] - span[0] + 1
         answer["ContentRange"] = f"bytes {span[0]}-{span[1]}/{view.size}"
-    elif request.get("ChecksumMode") == "ENABLED":
+    if request.get("ChecksumMode") == "ENABLED" and span in (None, (0, view.size - 1)):
         answer |= checksum_out(view.checksum)
     if request.get("PartNumber") is not None and view.parts:
         answer["PartsCount"] = view.parts
@@ -121,7 +137,7 @@ def _read_out(view: ObjectView, request: JsonMapping, span: tuple[int, int] | No
 async def delete_object(app: App, call: Call, request: Request) -> Request:
     """Delete an object, if it exists, or a version; in a bucket with versions, put a delete marker in front."""
     check_owner(app, request)
-    demand = write_demand(request.get("IfMatch"), None)
+    demand = delete_demand(request.get("IfMatch"))
     deleted = await app.services.objects.delete(
         request["Bucket"],
         request["Key"],
@@ -180,31 +196,19 @@ async def copy_object(app: App, call: Call, request: Request) -> Request:
     """Copy an object, with its own settings or new ones."""
     check_owner(app, request)
     source = copy_source(request["CopySource"])
-    replaces = request.get("MetadataDirective") == "REPLACE"
     given = settings_in({**request, "Tagging": None})
-    tags = tags_in_header(request.get("Tagging")) if request.get("TaggingDirective") == "REPLACE" else None
-    # An older version may be copied over its own object, unchanged.
-    is_same = source == (request["Bucket"], request["Key"], None)
-    if (
-        is_same
-        and not replaces
-        and given.storage_class == STANDARD
-        and not given.encryption
-        and ("WebsiteRedirectLocation" not in given.headers)
-    ):
-        raise faults.invalid_request(
-            "This copy request is illegal because it is trying to copy an object to itself without changing the "
-            "object's metadata, storage class, website redirect location or encryption attributes."
-        )
+    wish = Wish(
+        given,
+        replaces=request.get("MetadataDirective") == "REPLACE",
+        tags=tags_in_header(request.get("Tagging")) if request.get("TaggingDirective") == "REPLACE" else None,
+        names_class=bool(request.get("StorageClass")),
+    )
     view = await app.services.objects.copy(
         source,
         request["Bucket"],
         request["Key"],
         conditions=read_conditions(request, of_copy=True),
-        settings=given if replaces else None,
-        storage_class=given.storage_class,
-        encryption=given.encryption,
-        tags=tags,
+        wish=wish,
         algorithm=request.get("ChecksumAlgorithm"),
         demand=write_demand(request.get("IfMatch"), request.get("IfNoneMatch")),
         completion=adapted(call.completion, _copied),
@@ -254,8 +258,9 @@ async def get_object_acl(app: App, _call: Call, request: Request) -> Request:
 @operation("s3", "PutObjectAcl")
 async def put_object_acl(app: App, _call: Call, request: Request) -> None:
     """Accept an ACL that grants control to the owner only."""
-    await _head(app, request, method="PUT")
+    view = await _head(app, request, method="PUT")
     set_acl(app, request)
+    await app.services.objects.note_acl(view)
 
 
 @operation("s3", "GetObjectAttributes")
@@ -269,7 +274,8 @@ async def get_object_attributes(app: App, _call: Call, request: Request) -> Requ
     if "ETag" in wanted:
         answer["ETag"] = view.etag
     if "Checksum" in wanted and view.checksum is not None:
-        answer["Checksum"] = checksum_out(view.checksum)
+        whole = replace(view.checksum, value=view.checksum.value.partition("-")[0])
+        answer["Checksum"] = checksum_out(whole)
     if "ObjectParts" in wanted and view.parts:
         answer["ObjectParts"] = await _object_parts(app, view, request)
     if "StorageClass" in wanted:
@@ -280,12 +286,14 @@ async def get_object_attributes(app: App, _call: Call, request: Request) -> Requ
 
 
 async def _object_parts(app: App, view: ObjectView, request: Request) -> Request:
+    if view.checksum is None or view.checksum.kind != COMPOSITE:
+        return {"TotalPartsCount": view.parts}
     marker, limit = request.get("PartNumberMarker") or 0, request.get("MaxParts")
     limit = 1000 if limit is None else min(max(limit, 0), 1000)
     marker = int(marker)
     parts = [part for part in await app.services.objects.parts(view) if part.number > marker]
     shown = parts[:limit]
-    only = view.checksum.algorithm if view.checksum is not None else None
+    only = view.checksum.algorithm
     return {
         "TotalPartsCount": view.parts,
         "PartNumberMarker": str(marker),

@@ -183,8 +183,7 @@ class MemoryObjects:
             freed += self._release(row)
         if row is not None:
             self._drop(row)
-        if row is not None or wanted.marker is not None:
-            self.note(notes)
+        self.note(notes)
         return Written(self.doom_now(freed))
 
     def _delete_version(
