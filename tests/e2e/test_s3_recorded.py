@@ -88,7 +88,8 @@ def test_conditions_that_writes_do_not_take(s3, bucket, conditions, header, why)
 
 def test_copies_onto_itself(s3, bucket):
     itself = {"Bucket": bucket, "Key": "k", "CopySource": f"{bucket}/k"}
-    for more in ({}, {"ACL": "private"}):
+    changes: tuple[dict[str, Any], ...] = ({}, {"ACL": "private"})
+    for more in changes:
         refusal = error_of(s3.copy_object, **itself, **more)
         assert (refusal["Code"], refusal["Message"]) == ("InvalidRequest", ILLEGAL)
     refusal = error_of(s3.copy_object, **itself, IfNoneMatch="*")

@@ -1,4 +1,4 @@
-"""What a copy takes from its source, and what its request gives instead; copies of an object onto itself.
+"""The settings of copies: those of the source, and those that the request gives; copies of an object onto itself.
 
 Source: service API reference, CopyObject; which requests count as a change is observed.
 """
