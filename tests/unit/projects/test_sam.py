@@ -111,6 +111,24 @@ EVENTS: list[tuple[str, str, dict[str, tuple[str, Json]]]] = [
         },
     ),
     (
+        "stream of a table",
+        "{Type: DynamoDB, Properties: {Stream: 'arn:aws:dynamodb:x', StartingPosition: LATEST, BatchSize: 7, "
+        "MaximumRetryAttempts: 2, DestinationConfig: {OnFailure: {Type: SQS, Destination: !GetAtt Queue.Arn}}}}",
+        {
+            "WorkE": (
+                "AWS::Lambda::EventSourceMapping",
+                {
+                    "EventSourceArn": "arn:aws:dynamodb:x",
+                    "FunctionName": {"Ref": "Work"},
+                    "StartingPosition": "LATEST",
+                    "BatchSize": 7,
+                    "MaximumRetryAttempts": 2,
+                    "DestinationConfig": {"OnFailure": {"Destination": {"Fn::GetAtt": ["Queue", "Arn"]}}},
+                },
+            )
+        },
+    ),
+    (
         "schedule",
         "{Type: Schedule, Properties: {Schedule: rate(1 hour), Enabled: false, Input: '{}', Name: hourly}}",
         {

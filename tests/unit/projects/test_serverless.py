@@ -204,11 +204,38 @@ def test_topics_and_buses_that_only_have_a_name_are_made(tmp_path: Path) -> None
     }
 
 
+def test_streams_of_tables_are_mappings(tmp_path: Path) -> None:
+    event = (
+        "{stream: {arn: 'arn:aws:dynamodb:x', type: dynamodb, batchWindow: 3, maximumRetryAttempts: 2, filterPatterns: "
+        "[{eventName: [INSERT]}], bisectBatchOnFunctionError: true, destinations: {onFailure: {arn: a, type: sqs}}}}"
+    )
+    project = one(tmp_path, f"events:\n  - {event}\n  - stream: arn:aws:dynamodb:y")
+    assert texts(project) == []
+    mapping = project.resources["PackDashitEventSourceMappingDynamodb1"]
+    assert mapping.type == "AWS::Lambda::EventSourceMapping"
+    assert mapping.properties == {
+        "EventSourceArn": "arn:aws:dynamodb:x",
+        "FunctionName": {"Ref": "PackDashitLambdaFunction"},
+        "BatchSize": 10,
+        "Enabled": True,
+        "StartingPosition": "TRIM_HORIZON",
+        "MaximumBatchingWindowInSeconds": 3,
+        "MaximumRetryAttempts": 2,
+        "BisectBatchOnFunctionError": True,
+        "DestinationConfig": {"OnFailure": {"Destination": "a"}},
+        "FilterCriteria": {"Filters": [{"Pattern": '{"eventName":["INSERT"]}'}]},
+    }
+    assert (
+        project.resources["PackDashitEventSourceMappingDynamodb2"].properties["EventSourceArn"] == "arn:aws:dynamodb:y"
+    )
+
+
 @pytest.mark.parametrize(
     ("event", "words"),
     [
         ("{http: {path: /, method: get}}", "the event http of pack-it is left out: HTTP APIs are not supported"),
-        ("{stream: 'arn:aws:dynamodb:x'}", "streams of tables and Kinesis are not supported"),
+        ("{stream: 'arn:aws:kinesis:x'}", "Kinesis streams are not supported"),
+        ("{stream: {type: kinesis, arn: x}}", "Kinesis streams are not supported"),
         ("{sqss: x}", 'the event sqss of pack-it is not known here; did you mean "sqs"?'),
         ("{schedule: {enabled: true}}", "needs a rate"),
         ("{eventBridge: {enabled: true}}", "needs a pattern or a schedule"),

@@ -77,12 +77,13 @@ def mapping(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     """Create or change the mapping between a source and a function."""
     source, function = wanted.text("EventSourceArn"), wanted.text("FunctionName")
     if not source:
-        raise LeftOut("only queues are supported as event sources")
+        raise LeftOut("only queues and streams of tables are supported as event sources")
     service = source.split(":")[2] if source.count(":") > 4 else ""
     request = typed(
         wanted.given(
             "BatchSize", "MaximumBatchingWindowInSeconds", "FilterCriteria", "ScalingConfig", "FunctionResponseTypes",
-            "DestinationConfig", "BisectBatchOnFunctionError", "MaximumRetryAttempts", "StartingPosition",
+            "DestinationConfig", "BisectBatchOnFunctionError", "MaximumRetryAttempts", "MaximumRecordAgeInSeconds",
+            "ParallelizationFactor", "TumblingWindowInSeconds",
         ),
         numbers=_COUNTS,
         truths=("BisectBatchOnFunctionError",),
@@ -95,7 +96,7 @@ def mapping(site: Site, wanted: Wanted) -> Mapping[str, Json]:
         if found is None:
             made = site.create(
                 SERVICE, "CreateEventSourceMapping", EventSourceArn=source, FunctionName=function, Enabled=enabled,
-                **request,
+                **wanted.given("StartingPosition"), **request,
             )  # fmt: skip
             _retire(site, wanted, made.get("UUID"))
             return _mapping(site, made.get("UUID", TO_COME))
@@ -103,7 +104,7 @@ def mapping(site: Site, wanted: Wanted) -> Mapping[str, Json]:
         if is_on != enabled or not holds(found, request):
             site.change(SERVICE, "UpdateEventSourceMapping", UUID=found["UUID"], Enabled=enabled, **request)
     except CallRefused as refused:
-        if service not in ("sqs", "") and not refused.is_missing:
+        if service not in ("sqs", "dynamodb", "") and not refused.is_missing:
             raise LeftOut(f"a mapping from {service} is not supported: {refused.message}") from None
         raise
     return _mapping(site, found["UUID"])

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from statewright.payload import Json, JsonMapping, JsonObject
-from statewright.projects.deploy.kinds import CannotApply, Kind, Known, Site, Wanted, holds, text_of, typed
+from statewright.projects.deploy.kinds import TO_COME, CannotApply, Kind, Known, Site, Wanted, holds, text_of, typed
 
 SERVICE: Final = "dynamodb"
 _COUNTS: Final = ("ReadCapacityUnits", "WriteCapacityUnits")
@@ -36,18 +36,22 @@ def table(site: Site, wanted: Wanted) -> Mapping[str, Json]:
         site.change(SERVICE, "DeleteTable", TableName=wanted.name)
         site.replaced = True
         shown = None
+    made: JsonMapping = {}
     if shown is None:
-        site.create(
+        made = site.create(
             SERVICE, "CreateTable", TableName=wanted.name, **request,
             Tags=[{"Key": key, "Value": value} for key, value in wanted.tags().items()] or None,
         )  # fmt: skip
     else:
         _capacity(site, wanted, shown["Table"], request)
         _indexes(site, wanted, shown["Table"], request)
+        made = _stream(site, wanted, shown["Table"], request)
         _tag(site, wanted)
     _time_to_live(site, wanted)
     _backups(site, wanted)
-    return {"StreamArn": f"{wanted.arn}/stream/none"} if wanted.properties.get("StreamSpecification") else {}
+    if "StreamSpecification" not in request:
+        return {}
+    return {"StreamArn": (made.get("TableDescription") or {}).get("LatestStreamArn", TO_COME)}
 
 
 def global_table(site: Site, wanted: Wanted) -> Mapping[str, Json]:
@@ -102,8 +106,10 @@ def _request(site: Site, wanted: Wanted) -> JsonObject:
     for member in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"):
         if member in given:
             given[member] = [{key: one[key] for key in known if key in one} for one in given[member]]
-    if wanted.properties.get("StreamSpecification"):
-        site.note("streams of tables are not supported: changes of its items are not published")
+    stream = wanted.table("StreamSpecification")
+    if stream:
+        view = stream.get("StreamViewType", "NEW_AND_OLD_IMAGES")
+        given["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": view}
     site.ignored(
         wanted, "SSESpecification", "KinesisStreamSpecification", "ContributorInsightsSpecification",
         "ImportSourceSpecification", "ResourcePolicy",
@@ -159,6 +165,21 @@ def _indexes(site: Site, wanted: Wanted, shown: JsonMapping, request: JsonMappin
                 SERVICE, "UpdateTable", TableName=wanted.name, AttributeDefinitions=request["AttributeDefinitions"],
                 GlobalSecondaryIndexUpdates=[{"Create": one}],
             )  # fmt: skip
+
+
+def _stream(site: Site, wanted: Wanted, shown: JsonMapping, request: JsonMapping) -> JsonMapping:
+    """Open or close the stream; one of another view type is closed, and a new one opened. Returns the last answer."""
+    asked, there = request.get("StreamSpecification"), shown.get("StreamSpecification")
+    answer: JsonMapping = {"TableDescription": shown}
+    if asked == there:
+        return answer
+    if there is not None:
+        answer = site.change(
+            SERVICE, "UpdateTable", TableName=wanted.name, StreamSpecification={"StreamEnabled": False}
+        )
+    if asked is not None:
+        answer = site.change(SERVICE, "UpdateTable", TableName=wanted.name, StreamSpecification=asked)
+    return answer
 
 
 def _without_capacity(index: JsonMapping) -> JsonObject:

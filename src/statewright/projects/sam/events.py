@@ -18,7 +18,6 @@ from statewright.projects.sources import meant
 _LOST: Final = {
     "Api": "HTTP APIs are not supported: invoke the function or start the machine instead",
     "HttpApi": "HTTP APIs are not supported: invoke the function instead",
-    "DynamoDB": "streams of tables are not supported",
     "Kinesis": "Kinesis is not supported",
     "MSK": "Kafka is not supported",
     "SelfManagedKafka": "Kafka is not supported",
@@ -31,6 +30,10 @@ _LOST: Final = {
 _MAPPING: Final = (
     "BatchSize", "Enabled", "FilterCriteria", "FunctionResponseTypes", "KmsKeyArn", "MaximumBatchingWindowInSeconds",
     "MetricsConfig", "ProvisionedPollerConfig", "ScalingConfig",
+)  # fmt: skip
+_OF_STREAM: Final = (
+    "BisectBatchOnFunctionError", "MaximumRecordAgeInSeconds", "MaximumRetryAttempts", "ParallelizationFactor",
+    "StartingPosition", "TumblingWindowInSeconds",
 )  # fmt: skip
 _SCHEDULE: Final = (
     "Description", "EndDate", "GroupName", "KmsKeyArn", "ScheduleExpression", "ScheduleExpressionTimezone", "StartDate",
@@ -143,9 +146,23 @@ def _queue(making: Making, name: str, given: Mapping[str, Json]) -> None:
     _mapping(making, f"{making.id}{name}", name, given["Queue"], given)
 
 
-def _mapping(making: Making, id_: str, name: str, queue: Json, given: Mapping[str, Json]) -> None:
+def _stream(making: Making, name: str, given: Mapping[str, Json]) -> None:
+    if "Stream" not in given:
+        making.refuse(name, f"the event {name} of {making.id} needs the ARN of a Stream")
+        return
+    more = {member: given[member] for member in _OF_STREAM if member in given}
+    failure = (given.get("DestinationConfig") or {}).get("OnFailure")
+    if isinstance(failure, dict) and "Destination" in failure:
+        # Its Type is for the role's policies only.
+        more["DestinationConfig"] = {"OnFailure": {"Destination": failure["Destination"]}}
+    _mapping(making, f"{making.id}{name}", name, given["Stream"], given, more)
+
+
+def _mapping(
+    making: Making, id_: str, name: str, source: Json, given: Mapping[str, Json], more: Mapping[str, Json] | None = None
+) -> None:
     function = making.target if making.qualifier else {"Ref": making.id}
-    properties = {"EventSourceArn": queue, "FunctionName": function}
+    properties = {"EventSourceArn": source, "FunctionName": function, **(more or {})}
     properties.update({member: given[member] for member in _MAPPING if member in given})
     making.add(id_, "AWS::Lambda::EventSourceMapping", properties, event=name)
 
@@ -333,4 +350,5 @@ _OF_FUNCTIONS: Final[dict[str, _Maker]] = {
     "SNS": _topic,
     "S3": _bucket,
     "CloudWatchLogs": _log_events,
+    "DynamoDB": _stream,
 }

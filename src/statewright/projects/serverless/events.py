@@ -19,7 +19,6 @@ _LOST: Final = {
     "httpApi": "HTTP APIs are not supported",
     "websocket": "HTTP APIs are not supported",
     "alb": "load balancers are not supported",
-    "stream": "streams of tables and Kinesis are not supported",
     "kafka": "Kafka is not supported",
     "msk": "Kafka is not supported",
     "activemq": "SQS is the only supported message broker",
@@ -35,6 +34,14 @@ _LOST: Final = {
 
 _ROLE: Final = {"Fn::Sub": "arn:${AWS::Partition}:iam::${AWS::AccountId}:role/${AWS::StackName}-events"}
 _NAMES: Final = {"name": "Name", "description": "Description"}
+_OF_STREAM: Final = {
+    "batchWindow": "MaximumBatchingWindowInSeconds",
+    "bisectBatchOnFunctionError": "BisectBatchOnFunctionError",
+    "maximumRecordAgeInSeconds": "MaximumRecordAgeInSeconds",
+    "maximumRetryAttempts": "MaximumRetryAttempts",
+    "parallelizationFactor": "ParallelizationFactor",
+    "tumblingWindowInSeconds": "TumblingWindowInSeconds",
+}
 _RETRIES: Final = {"maximumEventAge": "MaximumEventAgeInSeconds", "maximumRetryAttempts": "MaximumRetryAttempts"}
 
 
@@ -134,6 +141,37 @@ def _queue(target: _Target, given: Json, at: Steps) -> None:
     if isinstance(patterns, list):
         properties["FilterCriteria"] = {"Filters": [{"Pattern": _text(pattern)} for pattern in patterns]}
     target.service.add(target.next_id("EventSourceMappingSQS"), "AWS::Lambda::EventSourceMapping", properties, at)
+
+
+def _stream(target: _Target, given: Json, at: Steps) -> None:
+    service = target.service
+    settings = given if isinstance(given, dict) and "arn" in given else {"arn": given}
+    arn = settings["arn"]
+    if settings.get("type") == "kinesis" or (isinstance(arn, str) and ":kinesis:" in arn):
+        service.sources.warning(
+            service.place(at), f"the event stream of {target.key} is left out: Kinesis streams are not supported"
+        )
+        return
+    properties: dict[str, Json] = {
+        "EventSourceArn": arn,
+        "FunctionName": {"Ref": target.id},
+        "BatchSize": settings.get("batchSize", 10),
+        "Enabled": settings.get("enabled", True),
+        "StartingPosition": settings.get("startingPosition", "TRIM_HORIZON"),
+    }
+    properties.update(renamed(settings, _OF_STREAM))
+    if "functionResponseType" in settings:
+        properties["FunctionResponseTypes"] = [settings["functionResponseType"]]
+    destinations = settings.get("destinations")
+    failure = destinations.get("onFailure") if isinstance(destinations, dict) else None
+    if isinstance(failure, dict) and "arn" in failure:
+        failure = failure["arn"]
+    if failure is not None:
+        properties["DestinationConfig"] = {"OnFailure": {"Destination": failure}}
+    patterns = settings.get("filterPatterns")
+    if isinstance(patterns, list):
+        properties["FilterCriteria"] = {"Filters": [{"Pattern": _text(pattern)} for pattern in patterns]}
+    service.add(target.next_id("EventSourceMappingDynamodb"), "AWS::Lambda::EventSourceMapping", properties, at)
 
 
 def _text(value: Json) -> Json:
@@ -324,4 +362,5 @@ _OF_FUNCTIONS: Final[dict[str, _Maker]] = {
     "sns": _topic,
     "s3": _bucket,
     "cloudwatchLog": _log_events,
+    "stream": _stream,
 }

@@ -428,3 +428,53 @@ def test_a_dry_run_knows_what_it_would_make(tmp_path: Path):
     }
     report = deployed(Server(), project(tmp_path, resources), is_dry=True)
     assert outcomes(report) == {"Param": "created", "Topic": "created", "Other": "failed"}
+
+
+STREAM_ARN = "arn:aws:dynamodb:us-east-1:000000000000:table/shop-Table/stream/2026-01-01T00:00:00.000"
+WITH_STREAM = {
+    "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
+    "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+    "StreamSpecification": {"StreamViewType": "NEW_IMAGE"},
+}
+
+
+def test_a_table_has_its_stream_and_a_mapping_reads_it(tmp_path: Path):
+    mapping = {
+        "EventSourceArn": {"Fn::GetAtt": ["Table", "StreamArn"]}, "FunctionName": "index", "StartingPosition": "LATEST",
+        "MaximumRecordAgeInSeconds": "60", "BisectBatchOnFunctionError": "true",
+    }  # fmt: skip
+    resources = {
+        "Table": ("AWS::DynamoDB::Table", WITH_STREAM), "Mapping": ("AWS::Lambda::EventSourceMapping", mapping),
+    }  # fmt: skip
+    server = Server(
+        CreateTable={"TableDescription": {"LatestStreamArn": STREAM_ARN}}, CreateEventSourceMapping={"UUID": "u"}
+    )
+    report = deployed(server, project(tmp_path, resources))
+    assert outcomes(report) == {"Table": "created", "Mapping": "created"}
+    wanted = {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}
+    assert server.last("CreateTable")["StreamSpecification"] == wanted
+    made = server.last("CreateEventSourceMapping")
+    assert (made["EventSourceArn"], made["StartingPosition"]) == (STREAM_ARN, "LATEST")
+    assert (made["MaximumRecordAgeInSeconds"], made["BisectBatchOnFunctionError"]) == (60, True)
+
+
+@pytest.mark.parametrize(
+    ("there", "changes"),
+    [
+        ("NEW_IMAGE", []),
+        (None, [{"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}]),
+        ("KEYS_ONLY", [{"StreamEnabled": False}, {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}]),
+    ],
+)
+def test_a_stream_of_another_view_is_opened_anew(tmp_path: Path, there: str | None, changes: list[Any]):
+    shown: dict[str, Any] = {
+        "AttributeDefinitions": WITH_STREAM["AttributeDefinitions"],
+        "KeySchema": WITH_STREAM["KeySchema"],
+        "BillingModeSummary": {"BillingMode": "PAY_PER_REQUEST"},
+    }
+    if there is not None:
+        shown["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": there}
+    server = Server(DescribeTable={"Table": shown}, UpdateTable={"TableDescription": {"LatestStreamArn": STREAM_ARN}})
+    deployed(server, project(tmp_path, {"Table": ("AWS::DynamoDB::Table", WITH_STREAM)}))
+    asked = [request["StreamSpecification"] for name, request in server.calls if name == "UpdateTable"]
+    assert asked == changes
