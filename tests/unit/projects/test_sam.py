@@ -120,10 +120,10 @@ EVENTS: list[tuple[str, str, dict[str, tuple[str, Json]]]] = [
                 {
                     "EventSourceArn": "arn:aws:dynamodb:x",
                     "FunctionName": {"Ref": "Work"},
-                    "StartingPosition": "LATEST",
-                    "BatchSize": 7,
                     "MaximumRetryAttempts": 2,
+                    "StartingPosition": "LATEST",
                     "DestinationConfig": {"OnFailure": {"Destination": {"Fn::GetAtt": ["Queue", "Arn"]}}},
+                    "BatchSize": 7,
                 },
             )
         },

@@ -19,7 +19,6 @@ _INSTEAD: Final = {
     "cloudcontrolapi": _DEPLOY,
     "cloudformation": _DEPLOY,
     "config": _ASK_EACH,
-    "dynamodbstreams": "Leave out the streams of tables: they are not built yet",
     "resource-explorer-2": _ASK_EACH,
     "resource-groups": _ASK_EACH,
     "resourcegroupstaggingapi": _ASK_EACH,
