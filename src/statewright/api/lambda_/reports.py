@@ -12,7 +12,7 @@ from statewright.errors import ApiError
 from statewright.events.buses import Buses
 from statewright.functions.async_queue import Deliver
 from statewright.functions.destinations import Destinations
-from statewright.functions.event_sources.streams.poller import Report
+from statewright.functions.event_sources.streams.function import Report
 from statewright.objects.objects import Objects
 from statewright.payload import JsonObject
 from statewright.queues.queues import Queues

@@ -23,7 +23,8 @@ from statewright.functions.event_sources.records import (
     with_request,
 )
 from statewright.functions.event_sources.scaling import PROFILES
-from statewright.functions.event_sources.streams.poller import Report, StreamPoller
+from statewright.functions.event_sources.streams.function import FunctionConsumer, Report, reading_of
+from statewright.functions.event_sources.streams.poller import StreamPoller
 from statewright.functions.event_sources.streams.position import POSITION, Position
 from statewright.functions.event_sources.streams.progress import Progress
 from statewright.functions.event_sources.streams.settings import DEFAULT_BATCH as STREAM_BATCH
@@ -260,7 +261,15 @@ class EventSources:
         if not mapping.enabled:
             return
         if mapping.stream is not None:
-            reader = StreamPoller(mapping, self._progress[mapping.uuid], self._functions, self._streams, self._report)
+            meter = self._functions.invoker.concurrency.meter
+            reader = StreamPoller(
+                reading_of(mapping, self._config.region),
+                self._progress[mapping.uuid],
+                self._streams,
+                self._clock,
+                FunctionConsumer(mapping, self._functions, self._report),
+                meter.mapping(mapping.uuid) if meter is not None else None,
+            )
             self._pollers[mapping.uuid] = reader
             reader.start(previous if isinstance(previous, StreamPoller) else None)
             return

@@ -60,24 +60,22 @@ def first_failed(answer: bytes, numbers: Sequence[str]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Discarded:
-    """Records that a mapping gave up. `answer` is that of the last invocation, `None` if there was none."""
+    """Records that are given up, with their JSON texts. `answer` is that of the last invocation, if there was one."""
 
-    mapping: str
-    function_arn: str
     stream: Stream
     records: Sequence[StreamRecord]
+    texts: Sequence[bytes]
     condition: str
     attempts: int
     answer: Invoked | None
 
 
-def report_on(given: Discarded, now_ms: int, request_id: str) -> JsonObject:
-    """The report on discarded records, for a queue or a topic."""
-    first, last = given.records[0], given.records[-1]
+def report_on(given: Discarded, function_arn: str, now_ms: int, request_id: str) -> JsonObject:
+    """The report of a mapping on discarded records, for a queue or a topic."""
     report: JsonObject = {
         "requestContext": {
             "requestId": given.answer.request_id if given.answer is not None else request_id,
-            "functionArn": given.function_arn,
+            "functionArn": function_arn,
             "condition": given.condition,
             "approximateInvokeCount": given.attempts,
         }
@@ -88,8 +86,13 @@ def report_on(given: Discarded, now_ms: int, request_id: str) -> JsonObject:
             "executedVersion": given.answer.executed_version,
             "functionError": given.answer.function_error,
         }
+    return {**report, **about_records(given, now_ms)}
+
+
+def about_records(given: Discarded, now_ms: int) -> JsonObject:
+    """The members of a report that say which records were discarded, and when."""
+    first, last = given.records[0], given.records[-1]
     return {
-        **report,
         "version": "1.0",
         # Whole seconds, as recorded.
         "timestamp": iso_seconds(now_ms).removesuffix("Z") + ".000Z",
@@ -110,8 +113,8 @@ def report_for_bucket(report: JsonObject, event: bytes) -> bytes:
     return orjson.dumps({**report, "payload": orjson.Fragment(event)})
 
 
-def report_key(given: Discarded, now_ms: int, name: str) -> str:
+def report_key(given: Discarded, mapping: str, now_ms: int, name: str) -> str:
     """The key of a report in a bucket. `name` makes it unique."""
     at = datetime.fromtimestamp(now_ms / 1000, UTC)
     shard = given.stream.entry.shard
-    return f"aws/lambda/{given.mapping}/{shard}/{at:%Y/%m/%d}/{at:%Y-%m-%dT%H.%M.%S}-{name}"
+    return f"aws/lambda/{mapping}/{shard}/{at:%Y/%m/%d}/{at:%Y-%m-%dT%H.%M.%S}-{name}"

@@ -1,8 +1,8 @@
-"""Poller of one mapping of a stream: reads records in order, forms batches, invokes, and moves the position.
+"""Poller of one stream for a mapping or a pipe: reads records in order, forms batches, invokes, and moves the position.
 
 One batch at a time, so that the order of the shard holds. A batch that fails is invoked again, whole or in parts, until
 it succeeds, its retries are used up, or its records are too old; then its records are discarded, and reported to the
-mapping's destination. The position is stored after each batch: after a kill the batch that was under way comes again.
+destination. The position is stored after each batch: after a kill the batch that was under way comes again.
 
 Source: Lambda developer guide, "Using AWS Lambda with Amazon DynamoDB", "Retain discarded records for a DynamoDB event
 source", "Configuring partial batch response with DynamoDB and Lambda".
@@ -12,37 +12,31 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
-from statewright import chance
+from statewright.clock import Clock
 from statewright.errors import ApiError, StoreError
 from statewright.functions.event_sources.batches import (
     EVENT_BYTES,
     compile_filters,
     encode_record,
-    event_of,
 )
 from statewright.functions.event_sources.counts import MappingCounts
 from statewright.functions.event_sources.filtering import passes
-from statewright.functions.event_sources.records import MappingRecord
 from statewright.functions.event_sources.streams.events import (
     EXHAUSTED,
     TOO_OLD,
     Discarded,
     first_failed,
     record_for_function,
-    report_for_bucket,
-    report_key,
-    report_on,
 )
 from statewright.functions.event_sources.streams.position import FAILED, SUCCEEDED
 from statewright.functions.event_sources.streams.progress import Progress
-from statewright.functions.event_sources.streams.settings import StreamSettings
-from statewright.functions.functions import Functions
+from statewright.functions.event_sources.streams.settings import DEFAULT_BATCH, StreamSettings
+from statewright.functions.meter import MappingMeter
 from statewright.functions.outcomes import Invoked
-from statewright.payload import dump_json
 from statewright.query.matching import LOOP_WORK, Matching
 from statewright.tables.streams.records import StreamRecord, number_of
 from statewright.tables.streams.stream import Stream
@@ -50,8 +44,30 @@ from statewright.tables.streams.streams import MOST_READ, Streams
 
 log = logging.getLogger("statewright.functions")
 
-Report = Callable[[str, bytes, str], Awaitable[None]]
-"""Delivers a report to a queue, topic or bucket by ARN; the text is its key in a bucket. Raises: ApiError."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """One reader of a stream: a mapping or a pipe. `name` is that of its log lines and filters."""
+
+    name: str
+    source_arn: str
+    region: str
+    settings: StreamSettings
+    filters: Sequence[str] = ()
+    batch_size: int = DEFAULT_BATCH
+    window_seconds: int = 0
+    reports_failures: bool = False
+
+
+class Consumer(Protocol):
+    """The target of records: a function, or a state machine behind a pipe."""
+
+    async def invoke(self, batch: Batch, /) -> Invoked:
+        """Process a batch. Raises: ApiError; with `TooManyRequestsException` it is tried again later."""
+
+    async def discard(self, given: Discarded, /) -> None:
+        """Report records that are given up to the destination, if there is one. Raises: ApiError."""
+
 
 ENVELOPE_BYTES: Final = 16
 _FIRST_PAUSE_MS: Final = 200
@@ -59,7 +75,7 @@ _LONGEST_PAUSE_MS: Final = 60_000
 
 
 @dataclass(slots=True)
-class _Batch:
+class Batch:
     """Records that passed the filters, with their JSON texts; `last` is the number of the last one that was read."""
 
     last: str
@@ -76,23 +92,26 @@ class _Batch:
 
 
 class StreamPoller:
-    """Polls for one mapping from `start` until `retire` or `stop`."""
+    """Polls for one reader from `start` until `retire` or `stop`."""
 
     def __init__(
-        self, mapping: MappingRecord, progress: Progress, functions: Functions, streams: Streams, report: Report
+        self,
+        reading: Reading,
+        progress: Progress,
+        streams: Streams,
+        clock: Clock,
+        consumer: Consumer,
+        meter: MappingMeter | None = None,
     ) -> None:
-        assert mapping.stream is not None
-        self._mapping = mapping
-        self._settings: StreamSettings = mapping.stream
+        self._reading = reading
+        self._settings = reading.settings
         self._progress = progress
-        self._functions = functions
         self._streams = streams
-        self._report = report
-        self._clock = functions.clock
-        self._passes = compile_filters(mapping.filters)
+        self._clock = clock
+        self._consumer = consumer
+        self._meter = meter
+        self._passes = compile_filters(reading.filters)
         self.counts = MappingCounts()
-        meter = functions.invoker.concurrency.meter
-        self._meter = meter.mapping(mapping.uuid) if meter is not None else None
         self.problem: str | None = None
         """Why the last attempt to read or invoke failed; None once one has succeeded."""
         self.is_waiting = False
@@ -104,7 +123,7 @@ class StreamPoller:
         self._polling: asyncio.Task[None] | None = None
 
     def start(self, previous: StreamPoller | None = None) -> None:
-        """Begin to poll, once a previous poller of the mapping has ended."""
+        """Begin to poll, once a previous poller of the same reader has ended."""
         self._polling = asyncio.get_running_loop().create_task(self._poll(previous))
 
     def retire(self, when_done: Callable[[], None]) -> None:
@@ -134,11 +153,11 @@ class StreamPoller:
                 await self._turn()
                 self.problem = None
             except (ApiError, StoreError) as problem:
-                log.warning("polling %s for %s: %s", self._mapping.source_arn, self._mapping.function_arn, problem)
+                log.warning("polling %s for %s: %s", self._reading.source_arn, self._reading.name, problem)
                 self.problem = str(problem)
                 await self._pause()
             except Exception:
-                log.exception("the mapping %s pauses because of a bug in Statewright", self._mapping.uuid)
+                log.exception("%s pauses because of a bug in Statewright", self._reading.name)
                 self.problem = "a bug in Statewright; the server's log has it"
                 self._pause_ms = _LONGEST_PAUSE_MS
                 await self._pause()
@@ -156,13 +175,13 @@ class StreamPoller:
 
     async def _turn(self) -> None:
         """Read one batch, and process it."""
-        stream = self._streams.find(self._mapping.source_arn)
+        stream = self._streams.find(self._reading.source_arn)
         try:
             batch = await self._gathered(stream)
         except ApiError as problem:
             if problem.code != "TrimmedDataAccessException":
                 raise
-            log.warning("records of %s expired before %s could process them", stream.arn, self._mapping.function_arn)
+            log.warning("records of %s expired before %s could process them", stream.arn, self._reading.name)
             before = number_of(int(self._streams.horizon(stream)) - 1)
             await self._progress.move(self._progress.position.done(before, FAILED))
             return
@@ -171,11 +190,11 @@ class StreamPoller:
 
     # -------------------------------------------------------------- reading
 
-    async def _gathered(self, stream: Stream) -> _Batch | None:
+    async def _gathered(self, stream: Stream) -> Batch | None:
         """The records of the next batch, or of the one that is invoked again; `None` if the poller is retired."""
         place = self._progress.position
         end = place.ends[-1] if place.ends else None
-        batch = _Batch(place.after)
+        batch = Batch(place.after)
         ends_ms: int | None = None
         while not self._retired:
             changes = stream.changes
@@ -190,7 +209,7 @@ class StreamPoller:
                 return batch
             if batch.records:
                 if ends_ms is None:
-                    ends_ms = self._clock.now_ms() + 1000 * self._mapping.window_seconds
+                    ends_ms = self._clock.now_ms() + 1000 * self._reading.window_seconds
                 if self._clock.now_ms() >= ends_ms:
                     return batch
             elif batch.last != self._progress.position.after:
@@ -199,15 +218,15 @@ class StreamPoller:
             await self._until_more(stream, changes, ends_ms)
         return None
 
-    async def _take(self, stream: Stream, batch: _Batch, end: str | None) -> bool:
+    async def _take(self, stream: Stream, batch: Batch, end: str | None) -> bool:
         """Add the next records to a batch, none behind `end`; False if there is none."""
-        room = self._mapping.batch_size - len(batch.records)
+        room = self._reading.batch_size - len(batch.records)
         found = await self._streams.read(stream, batch.last, min(room, MOST_READ))
         matching = Matching(LOOP_WORK)
         for record, size in found:
             if end is not None and record.number > end:
                 return False
-            shown = record_for_function(stream, record, size, self._functions.config.region)
+            shown = record_for_function(stream, record, size, self._reading.region)
             text = encode_record(shown)
             if batch.records and batch.size + len(text) > EVENT_BYTES:
                 batch.is_full = True
@@ -215,13 +234,13 @@ class StreamPoller:
             batch.last = record.number
             self._count("polled", 1)
             if self._passes is not None and not await passes(
-                self._clock, self._passes, shown, matching, f"the mapping {self._mapping.uuid}", otherwise="is left out"
+                self._clock, self._passes, shown, matching, self._reading.name, otherwise="is left out"
             ):
                 self.counts.filtered += 1
                 self._count("filtered_out", 1)
                 continue
             batch.add(record, text)
-        batch.is_full = len(batch.records) >= self._mapping.batch_size
+        batch.is_full = len(batch.records) >= self._reading.batch_size
         return bool(found)
 
     async def _until_more(self, stream: Stream, changes: int, ends_ms: int | None) -> None:
@@ -239,14 +258,14 @@ class StreamPoller:
 
     # -------------------------------------------------------------- processing
 
-    async def _invoke(self, stream: Stream, batch: _Batch) -> None:
+    async def _invoke(self, stream: Stream, batch: Batch) -> None:
         position = self._progress.position
         if not batch.records:
             await self._progress.move(position.done(batch.last, position.result))
             return
-        event, count = event_of(batch.texts), len(batch.records)
+        count = len(batch.records)
         try:
-            answer = await self._functions.invoke(self._mapping.function_arn, event)
+            answer = await self._consumer.invoke(batch)
         except ApiError as refusal:
             if refusal.code != "TooManyRequestsException":
                 raise
@@ -262,7 +281,7 @@ class StreamPoller:
         failed = None
         if answer.function_error is not None:
             failed = numbers[0]
-        elif self._mapping.reports_failures:
+        elif self._reading.reports_failures:
             failed = first_failed(answer.payload, numbers)
         if failed is not None:
             await self._failed(stream, batch, numbers.index(failed))
@@ -271,7 +290,7 @@ class StreamPoller:
         self._pause_ms = _FIRST_PAUSE_MS
         await self._progress.move(position.done(batch.last, SUCCEEDED))
 
-    async def _failed(self, stream: Stream, batch: _Batch, place: int) -> None:
+    async def _failed(self, stream: Stream, batch: Batch, place: int) -> None:
         """Plan the next attempt with the records from `place` on, or discard them."""
         position, settings = self._progress.position, self._settings
         left = batch.records[place:]
@@ -291,7 +310,7 @@ class StreamPoller:
 
     # -------------------------------------------------------------- discarding
 
-    async def _discarded_old(self, stream: Stream, batch: _Batch) -> bool:
+    async def _discarded_old(self, stream: Stream, batch: Batch) -> bool:
         """Discard the records of a batch that are too old; False if there is none."""
         if self._settings.most_age_seconds < 0:
             return False
@@ -308,20 +327,13 @@ class StreamPoller:
     async def _discard(
         self, stream: Stream, records: Sequence[StreamRecord], texts: Sequence[bytes], condition: str, attempts: int
     ) -> None:
-        """Report records that are given up to the mapping's destination, if it has one."""
+        """Give records up, and report them."""
         self._pause_ms = _FIRST_PAUSE_MS
         self.counts.never_run += 0 if attempts else len(records)
-        target = self._settings.on_failure
-        if not target:
-            log.warning("%d records of %s are discarded: %s", len(records), stream.arn, condition)
-            return
-        now_ms, name = self._clock.now_ms(), chance.uuid4()
+        log.warning("%d records of %s are discarded by %s: %s", len(records), stream.arn, self._reading.name, condition)
         answer = self._answer if attempts else None
-        given = Discarded(self._mapping.uuid, self._mapping.function_arn, stream, records, condition, attempts, answer)
-        report = report_on(given, now_ms, name)
-        body = report_for_bucket(report, event_of(texts)) if ":s3:" in target else dump_json(report).encode()
         try:
-            await self._report(target, body, report_key(given, now_ms, name))
+            await self._consumer.discard(Discarded(stream, records, texts, condition, attempts, answer))
         except ApiError as problem:
             log.warning("the report on %d records of %s is lost: %s", len(records), stream.arn, problem)
 

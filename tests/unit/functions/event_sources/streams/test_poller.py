@@ -12,6 +12,7 @@ from statewright.config import Config
 from statewright.errors import ApiError, Unavailable
 from statewright.functions.event_sources.records import MappingRecord
 from statewright.functions.event_sources.streams.events import first_failed
+from statewright.functions.event_sources.streams.function import FunctionConsumer, reading_of
 from statewright.functions.event_sources.streams.poller import StreamPoller
 from statewright.functions.event_sources.streams.position import POSITION, Position
 from statewright.functions.event_sources.streams.progress import Progress
@@ -83,7 +84,13 @@ class Bench:
                 raise ApiError("NoSuchThing", "it is not there")
             self.reports.append((arn, json.loads(body), key))
 
-        poller = StreamPoller(record, progress, self.functions, self.tables.streams, report)  # type: ignore[arg-type]
+        poller = StreamPoller(
+            reading_of(record, "us-east-1"),
+            progress,
+            self.tables.streams,
+            self.clock,
+            FunctionConsumer(record, self.functions, report),  # type: ignore[arg-type]
+        )
         self.poller = poller
         poller.start()
         return poller
