@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from statewright.api.building import Building
+from statewright.api.dynamodb.service import build_tables
 from statewright.api.service import REST, Service
 from statewright.api.sqs.service import build_queues
 
@@ -28,4 +29,5 @@ def build_pipes(make: Building) -> Pipes:
     from statewright.events.pipes.pipes import Pipes
 
     ground = make.ground
-    return Pipes(ground.store, make(build_queues), ground.deliveries.calls, ground.clock, ground.config)
+    streams = make(build_tables).streams
+    return Pipes(ground.store, make(build_queues), streams, ground.deliveries.calls, ground.clock, ground.config)

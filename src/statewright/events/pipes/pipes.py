@@ -5,7 +5,7 @@ Source: EventBridge Pipes API reference.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -23,11 +23,19 @@ from statewright.events.pipes.records import (
     no_pipe,
 )
 from statewright.events.pipes.running import RunningPipe
+from statewright.events.pipes.streams import MachineConsumer, position_key, reading_of
 from statewright.events.targets import CallService
+from statewright.functions.event_sources.streams.poller import StreamPoller
+from statewright.functions.event_sources.streams.position import POSITION, Position
+from statewright.functions.event_sources.streams.progress import Progress
+from statewright.functions.event_sources.streams.settings import LATEST
 from statewright.payload import JsonMapping, JsonObject
 from statewright.queues.queues import Queues
 from statewright.stores.entries import Entries
+from statewright.stores.protocol import EntryRow
 from statewright.stores.store import Store
+from statewright.tables.streams.records import number_of
+from statewright.tables.streams.streams import Streams
 from statewright.tags import retagged
 
 _SHOWN: Final = ("LogConfiguration", "KmsKeyIdentifier")
@@ -36,19 +44,28 @@ _SHOWN: Final = ("LogConfiguration", "KmsKeyIdentifier")
 class Pipes:
     """The pipes of one store."""
 
-    def __init__(self, store: Store, queues: Queues, call: CallService, clock: Clock, config: Config) -> None:
+    def __init__(
+        self, store: Store, queues: Queues, streams: Streams, call: CallService, clock: Clock, config: Config
+    ) -> None:
         self._entries = Entries(store.catalogue, PIPE)
+        self._positions = Entries(store.catalogue, POSITION)
+        self._streams = streams
         self._queues = queues
         self._call = call
         self._clock = clock
         self._config = config
         self._pipes: dict[str, Pipe] = {}
-        self._running: dict[str, RunningPipe] = {}
+        self._running: dict[str, RunningPipe | StreamPoller] = {}
+        self._progress: dict[str, Progress] = {}
+        """The progress of pipes from streams, by name."""
 
     async def start(self) -> None:
-        """Read the catalogue, and run the pipes that are to run. Queues must have started."""
+        """Read the catalogue, and run the pipes that are to run. Queues and tables must have started."""
         async for pipe in self._entries.walk():
             self._pipes[pipe.name] = pipe
+            position = await self._positions.get(position_key(pipe.name)) if pipe.is_of_stream else None
+            if position is not None:
+                self._progress[pipe.name] = Progress(self._positions, position)
         for pipe in self._pipes.values():
             self._run(pipe)
 
@@ -85,12 +102,21 @@ class Pipes:
             dict(request.get("Tags") or {}), _shown(request),
         )  # fmt: skip
         await self._check(made, request)
-        return await self._write(made)
+        if not made.is_of_stream:
+            return await self._write(made)
+        is_latest = made.stream_parameters["StartingPosition"] == LATEST
+        after = number_of(self._streams.find(made.source).newest) if is_latest else ""
+        position = Position(position_key(name), after)
+        self._progress[name] = Progress(self._positions, replace(position, stored=1))
+        return await self._write(made, also=[POSITION.row(position)])
 
     async def update(self, request: JsonMapping) -> Pipe:
         """Change a pipe; its source stays. The request has the members of UpdatePipe. Raises: ApiError."""
         found = self.get(request["Name"])
         source = {**found.source_parameters, **(request.get("SourceParameters") or {})}
+        if found.is_of_stream:
+            # The starting position cannot be changed.
+            source["DynamoDBStreamParameters"] = {**found.stream_parameters, **source["DynamoDBStreamParameters"]}
         made = replace(
             found, role_arn=request["RoleArn"], target=request.get("Target") or found.target,
             desired=request.get("DesiredState") or found.desired,
@@ -116,15 +142,23 @@ class Pipes:
         await self._entries.delete(pipe)
         del self._pipes[name]
         await self._halt(name)
+        progress = self._progress.pop(name, None)
+        if progress is not None:
+            progress.is_gone = True
+            await self._positions.delete(progress.position)
         return pipe
 
     async def _check(self, pipe: Pipe, request: JsonMapping) -> None:
         check_ends(pipe.source, pipe.target, self._config)
+        is_fifo = False
         try:
-            queue = self._queues.find(pipe.source)
+            if pipe.is_of_stream:
+                self._streams.find(pipe.source)
+            else:
+                is_fifo = self._queues.find(pipe.source).settings.fifo
         except ApiError as missing:
             raise invalid(f"Source {pipe.source} cannot be read: {missing.message}") from None
-        check_pipe(pipe, request, is_fifo=queue.settings.fifo)
+        check_pipe(pipe, request, is_fifo=is_fifo)
         try:
             machine = await self._call("sfn", "describeStateMachine", {"StateMachineArn": pipe.target}, request_id="")
         except ApiError as missing:
@@ -132,9 +166,9 @@ class Pipes:
         if pipe.invocation == REQUEST_RESPONSE and machine["type"] != "EXPRESS":
             raise invalid("InvocationType REQUEST_RESPONSE is not supported for STANDARD state machine workflows.")
 
-    async def _write(self, pipe: Pipe) -> Pipe:
+    async def _write(self, pipe: Pipe, also: Sequence[EntryRow] = ()) -> Pipe:
         try:
-            pipe = await self._entries.write(pipe)
+            pipe = await self._entries.write(pipe, also=also)
         except Conflict:
             raise ApiError("ConflictException", f"Pipe {pipe.name} is being changed. Try again.", status=409) from None
         self._pipes[pipe.name] = pipe
@@ -143,9 +177,17 @@ class Pipes:
         return pipe
 
     def _run(self, pipe: Pipe) -> None:
-        if pipe.desired == RUNNING:
-            run = self._running[pipe.name] = RunningPipe(pipe, self._queues, self._call, self._clock, self._config)
-            run.start()
+        if pipe.desired != RUNNING:
+            return
+        run: RunningPipe | StreamPoller
+        if pipe.is_of_stream:
+            consumer = MachineConsumer(pipe, self._queues, self._call, self._clock, self._config)
+            reading = reading_of(pipe, self._config.region)
+            run = StreamPoller(reading, self._progress[pipe.name], self._streams, self._clock, consumer)
+        else:
+            run = RunningPipe(pipe, self._queues, self._call, self._clock, self._config)
+        self._running[pipe.name] = run
+        run.start()
 
     async def _halt(self, name: str) -> None:
         run = self._running.pop(name, None)

@@ -23,10 +23,11 @@ STOPPED: Final = "STOPPED"
 REQUEST_RESPONSE: Final = "REQUEST_RESPONSE"
 FIRE_AND_FORGET: Final = "FIRE_AND_FORGET"
 USUAL_BATCH: Final = 10
+STREAM_BATCH: Final = 100
 MOST_WITHOUT_WINDOW: Final = 10
 """Source: user guide, "Amazon SQS queue as a source"."""
 _SOURCES: Final = {
-    "dynamodb": "streams of tables are not supported yet",
+    "dynamodb": "the ARN of a table's stream ends with /stream/ and its label",
     "kinesis": "Kinesis streams are not supported",
     "kafka": "Kafka is not supported",
     "mq": "SQS is the only supported message broker",
@@ -63,13 +64,14 @@ class Pipe:
 
     @property
     def batch_size(self) -> int:
-        """The most messages of one execution."""
-        return int(self._queue_parameters().get("BatchSize") or USUAL_BATCH)
+        """The most messages or records of one execution."""
+        usual = STREAM_BATCH if self.is_of_stream else USUAL_BATCH
+        return int(self._given().get("BatchSize") or usual)
 
     @property
     def window_ms(self) -> int:
         """How long messages are collected for a batch, in milliseconds."""
-        return 1000 * int(self._queue_parameters().get("MaximumBatchingWindowInSeconds") or 0)
+        return 1000 * int(self._given().get("MaximumBatchingWindowInSeconds") or 0)
 
     @property
     def template(self) -> str:
@@ -83,9 +85,20 @@ class Pipe:
         found = given.get("InvocationType")
         return found if isinstance(found, str) else None
 
-    def _queue_parameters(self) -> JsonMapping:
-        found: JsonMapping = self.source_parameters.get("SqsQueueParameters") or {}
+    @property
+    def is_of_stream(self) -> bool:
+        """True if it leads from a stream of a table, and not from a queue."""
+        return self.source.split(":")[2] == "dynamodb"
+
+    @property
+    def stream_parameters(self) -> JsonMapping:
+        """The parameters of a source that is a stream."""
+        found: JsonMapping = self.source_parameters.get("DynamoDBStreamParameters") or {}
         return found
+
+    def _given(self) -> JsonMapping:
+        found: JsonMapping = self.source_parameters.get("SqsQueueParameters") or {}
+        return self.stream_parameters if self.is_of_stream else found
 
 
 PIPE: Final = EntryKind("pipe", Pipe, lambda pipe: pipe.name)
@@ -107,7 +120,10 @@ def check_pipe(pipe: Pipe, request: JsonMapping, *, is_fifo: bool) -> None:
         raise invalid(
             "This version of Statewright has no enrichment of pipes: call it in the first state of the machine."
         )
-    if pipe.batch_size > MOST_WITHOUT_WINDOW and not pipe.window_ms:
+    if pipe.is_of_stream:
+        if pipe.stream_parameters.get("StartingPosition") is None:
+            raise invalid("DynamoDBStreamParameters must have a StartingPosition: TRIM_HORIZON or LATEST.")
+    elif pipe.batch_size > MOST_WITHOUT_WINDOW and not pipe.window_ms:
         raise invalid("MaximumBatchingWindowInSeconds must be at least 1 if BatchSize is greater than 10.")
     if is_fifo and pipe.batch_size > MOST_WITHOUT_WINDOW:
         raise invalid("BatchSize must be at most 10 for a FIFO queue.")
@@ -118,11 +134,11 @@ def check_pipe(pipe: Pipe, request: JsonMapping, *, is_fifo: bool) -> None:
 
 
 def check_ends(source: str, target: str, config: Config) -> None:
-    """Check that a pipe leads from a queue to a state machine of this server. Raises: ApiError."""
+    """Check that a pipe leads from a queue or a stream to a state machine of this server. Raises: ApiError."""
     service = _service(source, config, "Source")
-    if service != "sqs":
+    if service != "sqs" and not (service == "dynamodb" and "/stream/" in source):
         why = _SOURCES.get(service, f"sources of {service} are not supported")
-        raise invalid(f"This version of Statewright has pipes from SQS queues only: {why}.")
+        raise invalid(f"This version of Statewright has pipes from SQS queues and DynamoDB streams only: {why}.")
     if _service(target, config, "Target") != "states" or ":stateMachine:" not in target:
         raise invalid("This version of Statewright has pipes to Step Functions state machines only.")
 

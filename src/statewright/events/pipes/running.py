@@ -13,18 +13,16 @@ import asyncio
 import logging
 from typing import Final
 
-from statewright import chance
 from statewright.background import Background
 from statewright.clock import Clock
 from statewright.config import Config
 from statewright.errors import ApiError, StoreError
-from statewright.events.pipes.inputs import input_of
-from statewright.events.pipes.records import REQUEST_RESPONSE, Pipe
+from statewright.events.pipes.records import Pipe
+from statewright.events.pipes.starting import Starter, has_failed
 from statewright.events.targets import CallService
 from statewright.functions.event_sources.batches import compile_filters, record_of
 from statewright.functions.event_sources.filtering import passes
 from statewright.functions.event_sources.windows import closes_ms, gathered
-from statewright.instants import iso_seconds
 from statewright.payload import Json
 from statewright.query.matching import LOOP_WORK, Matching
 from statewright.queues.messages import Received
@@ -46,7 +44,7 @@ class RunningPipe:
     def __init__(self, pipe: Pipe, queues: Queues, call: CallService, clock: Clock, config: Config) -> None:
         self._pipe = pipe
         self._queues = queues
-        self._call = call
+        self._starter = Starter(pipe, call, config)
         self._clock = clock
         self._config = config
         self._passes = compile_filters(pipe.filters)
@@ -128,26 +126,13 @@ class RunningPipe:
 
     async def _sent(self, queue: Queue, batch: list[tuple[Received, dict[str, Json]]]) -> None:
         """Start an execution with a batch, and delete its messages."""
-        pipe = self._pipe
-        arn = pipe.arn(self._config)
-        predefined = {
-            "aws.pipes.pipe-arn": arn, "aws.pipes.pipe-name": pipe.name, "aws.pipes.source-arn": pipe.source,
-            "aws.pipes.target-arn": pipe.target,
-            "aws.pipes.event.ingestion-time": iso_seconds(self._clock.now_ms()),
-        }  # fmt: skip
-        given = input_of([record for _, record in batch], pipe.template, predefined)
-        name = chance.uuid_of_name("/".join([arn, *(message.message_id for message, _ in batch)]))
-        is_sync = pipe.invocation == REQUEST_RESPONSE
-        request = {"StateMachineArn": pipe.target, "Name": name, "Input": given}
-        action = "startSyncExecution" if is_sync else "startExecution"
+        pipe, ids = self._pipe, [message.message_id for message, _ in batch]
         try:
-            answer = await self._call("sfn", action, request, request_id=name)
+            answer = await self._starter.start([record for _, record in batch], ids, self._clock.now_ms())
         except (ApiError, StoreError) as problem:
-            if not (isinstance(problem, ApiError) and problem.code == "ExecutionAlreadyExists"):
-                log.warning("a batch of the pipe %s stays in its queue: %s", pipe.name, problem)
-                return
-            answer = {}
-        if is_sync and answer.get("status", "SUCCEEDED") != "SUCCEEDED":
+            log.warning("a batch of the pipe %s stays in its queue: %s", pipe.name, problem)
+            return
+        if has_failed(pipe, answer):
             log.warning("a batch of the pipe %s stays in its queue: its execution %s", pipe.name, answer["status"])
             return
         try:

@@ -132,15 +132,21 @@ def _targets(site: Site, wanted: Wanted, bus_name: str) -> None:
 def pipe(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     """Create a pipe from a queue to a state machine, or change what differs."""
     source, target = wanted.text("Source"), wanted.text("Target")
-    if ":sqs:" not in source:
-        raise LeftOut(f"pipes lead from queues only, not from {source}: streams of tables are not supported yet")
+    if ":sqs:" not in source and "/stream/" not in source and source != TO_COME:
+        raise LeftOut(f"pipes lead from queues and streams of tables only, not from {source}")
     if ":stateMachine:" not in target:
         raise LeftOut(f"pipes lead to state machines only, not to {target}")
     if wanted.properties.get("Enrichment"):
         raise CannotApply("pipes have no enrichment here: call it in the first state of the machine")
     request = typed(
         wanted.given("Target", "RoleArn", "Description", "DesiredState", "SourceParameters", "TargetParameters"),
-        numbers=("BatchSize", "MaximumBatchingWindowInSeconds"),
+        numbers=(
+            "BatchSize",
+            "MaximumBatchingWindowInSeconds",
+            "MaximumRecordAgeInSeconds",
+            "MaximumRetryAttempts",
+            "ParallelizationFactor",
+        ),
     )
     shown = site.found(PIPES, "DescribePipe", Name=wanted.name)
     if shown is not None and shown["Source"] != source:

@@ -164,7 +164,8 @@ def test_a_pipe_continues_after_a_restart(system: VirtualSystem) -> None:
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"Source": "arn:aws:dynamodb:us-east-1:000000000000:table/t/stream/1"}, "streams of tables are not supported"),
+        ({"Source": "arn:aws:dynamodb:us-east-1:000000000000:table/t/stream/1"}, "cannot be read"),
+        ({"Source": "arn:aws:dynamodb:us-east-1:000000000000:table/t"}, "ends with /stream/"),
         ({"Source": "arn:aws:kinesis:us-east-1:000000000000:stream/s"}, "Kinesis streams are not supported"),
         ({"Source": "arn:aws:sqs:us-east-1:000000000000:none"}, "cannot be read"),
         ({"Source": "arn:aws:sqs:eu-west-1:000000000000:orders"}, "one account and one region"),
