@@ -81,10 +81,21 @@ async def run(pid: int, port: int, seconds: float, many: int, only: str) -> None
         "CreateTable", TableName="bench", KeySchema=keys, AttributeDefinitions=types, BillingMode="PAY_PER_REQUEST"
     )
     assert status == 200, body
+    stream = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
+    status, body = await one[0].call(
+        "CreateTable", TableName="streamed", KeySchema=keys, AttributeDefinitions=types, BillingMode="PAY_PER_REQUEST",
+        StreamSpecification=stream,
+    )  # fmt: skip
+    assert status == 200, body
 
     async def put(connection: Connection, number: int, turn: int) -> None:
         item = {"p": {"S": f"p{number}"}, "s": {"N": str(turn)}, "status": {"S": "NotProcessed"}, "x": {"S": "x" * 200}}
         status, body = await connection.call("PutItem", TableName="bench", Item=item)
+        assert status == 200, body
+
+    async def put_with_stream(connection: Connection, number: int, turn: int) -> None:
+        item = {"p": {"S": f"p{number}"}, "s": {"N": str(turn)}, "status": {"S": "NotProcessed"}, "x": {"S": "x" * 200}}
+        status, body = await connection.call("PutItem", TableName="streamed", Item=item)
         assert status == 200, body
 
     async def get(connection: Connection, number: int, turn: int) -> None:
@@ -134,6 +145,8 @@ async def run(pid: int, port: int, seconds: float, many: int, only: str) -> None
     rows = (
         ("PutItem, one connection", one, put),
         (f"PutItem, {many} connections", connections, put),
+        ("PutItem with a stream, one", one, put_with_stream),
+        (f"PutItem with a stream, {many}", connections, put_with_stream),
         ("GetItem, one connection", one, get),
         (f"GetItem, {many} connections", connections, get),
         (f"UpdateItem, {many} connections", connections, update),

@@ -20,6 +20,7 @@ from statewright import __version__, chance
 from statewright.api import auth, auth_v2, guard, streaming, time_scale
 from statewright.api.calls.forwarding import Forwarding
 from statewright.api.errors import internal_error
+from statewright.api.lambda_.service import build_event_sources
 from statewright.api.operations import App, Call, find, perform, registered, waits_for_events
 from statewright.api.prometheus import CONTENT_TYPE as METRICS_TYPE
 from statewright.api.prometheus import CallCounters, Sample, render
@@ -267,6 +268,9 @@ class Api:
             services = {name: len(of) for name in sorted(BY_NAME) if (of := registered(name))}
             if self.invented is not None and (played := self.invented()):
                 state["invented"] = played
+            sources = self.app.services.make.found(build_event_sources)
+            if sources is not None and (lagging := sources.lagging()):
+                state["lagging"] = lagging
             return Answer(503 if self.draining else 200, orjson.dumps({**state, "operations": services}))
         samples = list(await self.sampler()) if self.sampler is not None else []
         samples.append(Sample("statewright_api_polls", "gauge", "Calls that wait for something.", len(self._polls)))

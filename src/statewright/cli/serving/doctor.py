@@ -110,6 +110,8 @@ def examine(data: Path, settings: str | None, endpoint: str | None) -> Iterator[
         yield check_integrations(config)
     if server.facts.get("invented"):
         yield check_invented(server.facts["invented"])
+    if server.facts.get("lagging"):
+        yield check_lagging(server.facts["lagging"])
     yield check_aws_cli()
 
 
@@ -324,6 +326,7 @@ def check_server(option: str | None) -> Check:
     facts["serverVersion"] = found.get("version")
     facts["store"] = found.get("store")
     facts["invented"] = found.get("invented", [])
+    facts["lagging"] = found.get("lagging", [])
     if found.get("store") == "damaged":
         return Check("server", "problem", f"{where}: its store is damaged", "stop it and restore a backup", facts)
     words = f"{where}, version {found.get('version')}, {found['status']}"
@@ -471,6 +474,13 @@ def check_invented(services: list[str]) -> Check:
     words = f"moto has played {', '.join(services)}: results of jobs, queries and models are invented"
     hint = f"for real ones, name their endpoints in {SETTINGS_FILE}: see [endpoints]"
     return Check("invented", "note", words, hint, {"services": services})
+
+
+def check_lagging(found: list[dict[str, Any]]) -> Check:
+    """The event source mappings of streams that are behind."""
+    said = [f"the mapping {one['mapping']} is {one['behindSeconds']} s behind its stream" for one in found]
+    hint = f"look at it: statewright aws lambda get-event-source-mapping --uuid {found[0]['mapping']}"
+    return Check("streams", "note", "; ".join(said), hint, {"mappings": found})
 
 
 def check_integrations(config: Config) -> Check:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from statewright import chance
 from statewright.errors import ApiError, Conflict
@@ -31,7 +32,7 @@ from statewright.functions.event_sources.streams.settings import DEFAULT_BATCH a
 from statewright.functions.event_sources.streams.settings import LATEST, new_settings
 from statewright.functions.functions import Functions
 from statewright.functions.names import function_arn, invalid, parse_name, refusal
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.query.scope import Entropy
 from statewright.queues.queues import Queue, Queues
 from statewright.stores.entries import Entries
@@ -41,6 +42,9 @@ from statewright.tables.streams.records import number_of
 from statewright.tables.streams.stream import Stream
 from statewright.tables.streams.streams import Streams
 from statewright.tags import retagged
+
+LAGS_MS: Final = 10_000
+"""A record that waits for so long is worth a note."""
 
 
 class EventSources:
@@ -217,6 +221,17 @@ class EventSources:
     def is_behind(self) -> bool:
         """True if some mapping has not processed every record of its stream."""
         return any(isinstance(one, StreamPoller) and not one.is_waiting for one in self._pollers.values())
+
+    def lagging(self) -> list[JsonObject]:
+        """Mappings of streams that are behind for long, as `/health` shows them: it has no names of resources."""
+        now_ms = self._clock.now_ms()
+        found: list[JsonObject] = []
+        for uuid, poller in sorted(self._pollers.items()):
+            if isinstance(poller, StreamPoller) and poller.oldest_ms is not None:
+                behind_ms = now_ms - poller.oldest_ms
+                if behind_ms >= LAGS_MS:
+                    found.append({"mapping": uuid, "behindSeconds": behind_ms // 1000})
+        return found
 
     # -------------------------------------------------------------- queue and function of a mapping
 

@@ -99,6 +99,15 @@ def test_services_that_moto_played(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert found.message.startswith("moto has played athena, glue: ")
 
 
+def test_mappings_that_are_behind_their_stream(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    lagging = [{"mapping": "5f0c", "behindSeconds": 75}]
+    health = {"version": __version__, "status": "ok", "operations": {}, "store": "sound", "lagging": lagging}
+    monkeypatch.setattr(doctor, "_health", lambda _: health)
+    (found,) = [one for one in doctor.examine(tmp_path / "data", None, NOBODY) if one.name == "streams"]
+    assert (found.status, found.facts) == ("note", {"mappings": lagging})
+    assert found.message == "the mapping 5f0c is 75 s behind its stream"
+
+
 def test_packages_that_are_missing():
     found = doctor.check_packages(lambda: ["click>=8", "no-such-package>=1; extra == 'dev'", "nor-this>=2"])
     assert (found.status, found.message) == ("problem", "missing: nor-this")

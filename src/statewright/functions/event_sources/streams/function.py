@@ -42,6 +42,10 @@ class FunctionConsumer:
 
     async def invoke(self, batch: Batch) -> Invoked:
         """See `Consumer.invoke`."""
+        meter = self._functions.invoker.concurrency.meter
+        if meter is not None:
+            age_ms = self._functions.clock.now_ms() - batch.records[-1].at_ms
+            meter.event(self._mapping.function_arn.split(":")[6], "IteratorAge", age_ms, "Milliseconds")
         return await self._functions.invoke(self._mapping.function_arn, event_of(batch.texts))
 
     async def discard(self, given: Discarded) -> None:

@@ -116,6 +116,8 @@ class StreamPoller:
         """Why the last attempt to read or invoke failed; None once one has succeeded."""
         self.is_waiting = False
         """True while every record has been processed."""
+        self.oldest_ms: int | None = None
+        """When the oldest record of the batch under way was written; None while there is none."""
         self._may_cancel = False
         self._retired = False
         self._pause_ms = _FIRST_PAUSE_MS
@@ -185,7 +187,10 @@ class StreamPoller:
             before = number_of(int(self._streams.horizon(stream)) - 1)
             await self._progress.move(self._progress.position.done(before, FAILED))
             return
-        if batch is not None and not await self._discarded_old(stream, batch):
+        if batch is None:
+            return
+        self.oldest_ms = batch.records[0].at_ms if batch.records else None
+        if not await self._discarded_old(stream, batch):
             await self._invoke(stream, batch)
 
     # -------------------------------------------------------------- reading
@@ -248,6 +253,8 @@ class StreamPoller:
         waiting = asyncio.ensure_future(stream.changed_since(changes))
         timer = self._clock.call_at(ends_ms, waiting.cancel) if ends_ms is not None else None
         self.is_waiting, self._may_cancel = ends_ms is None, True
+        if self.is_waiting:
+            self.oldest_ms = None
         try:
             await asyncio.wait([waiting])
         finally:

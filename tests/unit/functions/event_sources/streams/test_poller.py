@@ -131,6 +131,7 @@ def test_records_come_in_order_and_the_position_is_stored():
         await bench.seconds()
         assert bench.batches == ["ab", "c"]
         assert poller.is_waiting
+        assert poller.oldest_ms is None
         assert (await bench.stored()).result == "OK"
         await bench.put("d")
         await bench.seconds()
@@ -176,6 +177,7 @@ def test_a_failed_batch_is_invoked_again_with_the_same_records_before_any_other(
         await bench.seconds(1)
         await bench.put("c")
         assert (await bench.stored()).result == "PROBLEM: Function call failed"
+        assert bench.clock.now_ms() - (poller.oldest_ms or 0) == 1000
         # A kill: the batch has the same records although more could follow.
         await poller.stop()
         await bench.map()
