@@ -150,7 +150,7 @@ def _mapping(system: VirtualSystem, mapping: Any) -> Document:
     sources = system.parts.app.services.event_sources
     counts = sources.counts(mapping.uuid)
     return {
-        "queue": mapping.source_arn.rsplit(":", 1)[1],
+        "queue": mapping.source_arn.split(":", 5)[5],
         "function": mapping.function_arn.split(":")[6],
         "profile": mapping.profile or sources.profile,
         "batchSize": mapping.batch_size,
