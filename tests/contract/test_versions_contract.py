@@ -223,6 +223,14 @@ def test_heads_of_versions_change(with_store):
             found = await store.objects.find_version(1, b"k", number)
             assert found is not None
             assert found[0] == replace(version(number), head=b"new")
+        null = version(4, named=False)
+        await put(store, null, version(5))
+        assert await store.objects.change_head(null, b"new")
+        found = await store.objects.find_version(1, b"k", NULL_VERSION)
+        assert found is not None
+        assert found[0] == replace(null, head=b"new")
+        # Its number is no name.
+        assert await store.objects.delete(1, [Deletion(b"k", version=4)]) == [Missing()]
         assert not await store.objects.change_head(replace(version(1), id=7), b"newer")
         assert not await store.objects.change_head(version(3), b"newer")
 

@@ -384,6 +384,16 @@ def test_tags_belong_to_versions(s3, bucket):
     assert s3.get_object_tagging(Bucket=bucket, Key="a", VersionId=first)["TagSet"] == []
 
 
+def test_tags_of_an_older_null_version(s3, bucket):
+    s3.put_bucket_versioning(Bucket=bucket, VersioningConfiguration=SUSPENDED)
+    s3.put_object(Bucket=bucket, Key="a", Body=b"null")
+    s3.put_bucket_versioning(Bucket=bucket, VersioningConfiguration=ENABLED)
+    put(s3, bucket, "a")
+    tags = [{"Key": "k", "Value": "v"}]
+    s3.put_object_tagging(Bucket=bucket, Key="a", VersionId="null", Tagging={"TagSet": tags})
+    assert s3.get_object_tagging(Bucket=bucket, Key="a", VersionId="null")["TagSet"] == tags
+
+
 def test_attributes_of_versions(s3, bucket):
     first = put(s3, bucket, "a", b"one")
     put(s3, bucket, "a", b"three")

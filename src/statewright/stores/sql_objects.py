@@ -83,8 +83,8 @@ def change_head(sql: Sql, row: ObjectRow, head: bytes, notes: Sequence[EntryRow]
     if found is not None and found.id == row.id:
         sql.run("change_head", head, row.bucket, row.key, row.id)
     else:
-        older = _older(sql, row.bucket, row.key, row.version)
-        if older is None or older.id != row.id:
+        older = sql.run("version", row.bucket, row.key, -row.version)
+        if not older or ObjectRow(*older[0]).id != row.id:
             return False
         sql.run("change_version_head", head, row.bucket, row.key, -row.version, row.id)
     _note(sql, notes)
@@ -254,7 +254,8 @@ def _older(sql: Sql, bucket: int, key: bytes, version: int) -> ObjectRow | None:
         found = sql.run("null_version", bucket, key)
     else:
         found = sql.run("version", bucket, key, -version)
-    return ObjectRow(*found[0]) if found else None
+    row = ObjectRow(*found[0]) if found else None
+    return row if row is not None and _is_version(row, version) else None
 
 
 def _note(sql: Sql, notes: Sequence[EntryRow]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator
+from dataclasses import replace
 
 from statewright.stores.object_rows import NULL_VERSION, ObjectRow
 
@@ -34,10 +35,14 @@ class MemoryVersions:
             del self._rows[row.key]
             del self._keys[bisect_left(self._keys, row.key)]
 
-    def replace(self, row: ObjectRow, by: ObjectRow) -> None:
-        """Put a row in place of one with the same number."""
-        rows = self._rows[row.key]
-        rows[rows.index(row)] = by
+    def change_head(self, row: ObjectRow, head: bytes) -> bool:
+        """Replace the head of a version; False when there is none of this number and id."""
+        rows = self._rows.get(row.key, [])
+        for place, one in enumerate(rows):
+            if (one.version, one.id) == (row.version, row.id):
+                rows[place] = replace(one, head=head)
+                return True
+        return False
 
     def newest(self, key: bytes) -> ObjectRow | None:
         """The newest version of a key."""

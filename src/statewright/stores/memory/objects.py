@@ -99,10 +99,9 @@ class MemoryObjects:
         if found is not None and found.id == row.id:
             self.by_key[row.bucket][row.key] = replace(found, head=head)
         else:
-            older = self._older_version(row.bucket, row.key, row.version)
-            if older is None or older.id != row.id:
+            older = self._older.get(row.bucket)
+            if older is None or not older.change_head(row, head):
                 return False
-            self._older[row.bucket].replace(older, replace(older, head=head))
         self.note(notes)
         await asyncio.sleep(0)
         return True
