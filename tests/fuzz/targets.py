@@ -32,6 +32,7 @@ from statewright.query.matching import Matching
 from statewright.query.scope import Scope
 from statewright.records import log_patterns
 from statewright.tables.expressions import parser as dynamodb
+from statewright.tables.partiql import parser as partiql
 from statewright.topics.filters import ATTRIBUTES, BODY, Candidate, compile_filter
 
 LONGEST: Final = 4_096
@@ -108,6 +109,11 @@ def table_expression(data: bytes) -> None:
     for read in (dynamodb.condition, dynamodb.projection, dynamodb.update):
         with suppress(ApiError):
             read("FilterExpression", text)
+
+
+def statement(data: bytes) -> None:
+    with suppress(ApiError):
+        partiql.statement(text_of(data), [{"S": "x"}])
 
 
 def cbor(data: bytes) -> None:
@@ -187,7 +193,7 @@ def _frames(pieces: list[bytes]) -> object:
 TARGETS: Final[dict[str, Target]] = {
     target.__name__: target
     for target in (
-        definition, yaml_definition, jsonpath, jsonata, intrinsic, event_pattern, filters, table_expression, cbor,
-        query_form, xml, chunked_body, worker_frame,
+        definition, yaml_definition, jsonpath, jsonata, intrinsic, event_pattern, filters, table_expression, statement,
+        cbor, query_form, xml, chunked_body, worker_frame,
     )
 }  # fmt: skip

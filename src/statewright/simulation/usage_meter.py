@@ -29,9 +29,9 @@ LISTS: Final = "ListExecutions"
 
 _S3_PUTS: Final = ("Put", "Copy", "Create", "Complete", "Upload", "List", "Restore")
 _TABLE_READS: Final = frozenset({"GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItems"})
-_TABLE_WRITES: Final = frozenset(
-    {"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems", "ExecuteStatement"}
-)
+_TABLE_WRITES: Final = frozenset({"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"})
+_STATEMENTS: Final = {"BatchExecuteStatement": "Statements", "ExecuteTransaction": "TransactStatements"}
+"""The members with the statements of operations that execute several, which all read or all write."""
 
 
 class UsageMeter:
@@ -118,15 +118,20 @@ class UsageMeter:
 
     async def _table(self, operation: str, request: Json, run: Run) -> Json:
         """An operation of tables, which say themselves how much capacity they took."""
-        charged = operation in _TABLE_READS or operation in _TABLE_WRITES
-        if not charged or not isinstance(request, dict):
+        reads = operation in _TABLE_READS
+        if not isinstance(request, dict):
+            return await run(request)
+        if "Statement" in request or operation in _STATEMENTS:
+            first = request if "Statement" in request else (request.get(_STATEMENTS[operation]) or [{}])[0]
+            reads = str(first.get("Statement", "")).lstrip().upper().startswith("SELECT")
+        elif not reads and operation not in _TABLE_WRITES:
             return await run(request)
         asked = request.get("ReturnConsumedCapacity", "NONE") != "NONE"
         answer = await run(request if asked else {**request, "ReturnConsumedCapacity": "TOTAL"})
         if isinstance(answer, dict) and "ConsumedCapacity" in answer:
             found = answer["ConsumedCapacity"] or []
             units = sum(one.get("CapacityUnits", 0) for one in (found if isinstance(found, list) else [found]))
-            self.called.add("dynamodb.read_units" if operation in _TABLE_READS else "dynamodb.write_units", units)
+            self.called.add("dynamodb.read_units" if reads else "dynamodb.write_units", units)
             if not asked:
                 answer = {key: value for key, value in answer.items() if key != "ConsumedCapacity"}
         return answer

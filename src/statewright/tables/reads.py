@@ -141,8 +141,15 @@ async def query(store: TableStore, clock: Clock, table: Table, members: Mapping[
     types = table.definition.types
     wanted = key_range(parser.condition(KEY_CONDITION, text), bindings, keys.hashes, keys.ranges, types)
     reading = _reading(table, index, members, texts, bindings, own_keys=keys.keys)
-    backward = members.get("ScanIndexForward") is False
-    low, high = _from_start(reading, members.get("ExclusiveStartKey"), wanted, backward=backward)
+    start, backward = members.get("ExclusiveStartKey"), members.get("ScanIndexForward") is False
+    return await span_page(store, clock, reading, wanted, start, backward=backward)
+
+
+async def span_page(
+    store: TableStore, clock: Clock, reading: Reading, wanted: KeyRange, start: Json, *, backward: bool
+) -> Page:
+    """A page of a range of a partition, behind the key `start` if there is one. Raises: ApiError."""
+    low, high = _from_start(reading, start, wanted, backward=backward)
 
     async def read(after: ItemKey | None, limit: int) -> list[StoredItem]:
         begin, end = low, high
@@ -171,8 +178,18 @@ async def scan(store: TableStore, clock: Clock, table: Table, members: Mapping[s
     bindings = Bindings(members.get("ExpressionAttributeNames"), members.get("ExpressionAttributeValues"), texts)
     index = _index_of(table, members)
     reading = _reading(table, index, members, texts, bindings, own_keys=())
-    first, below = _segment_of(members)
-    given = members.get("ExclusiveStartKey")
+    return await scan_page(store, clock, reading, members.get("ExclusiveStartKey"), *_segment_of(members))
+
+
+async def scan_page(
+    store: TableStore,
+    clock: Clock,
+    reading: Reading,
+    given: Json,
+    first: bytes = b"",
+    below: bytes = BEHIND_PARTS,
+) -> Page:
+    """A page of a table or index, or of a range of its partitions, behind a given key. Raises: ApiError."""
     start = (first, b"")
     if given is not None:
         place = _start_place(reading, given)
@@ -214,14 +231,17 @@ def _segment_of(members: Mapping[str, Json]) -> tuple[bytes, bytes]:
 
 def _index_of(table: Table, members: Mapping[str, Json]) -> Index | None:
     name = members.get("IndexName")
-    if name is None:
-        return None
+    return None if name is None else readable_index(table, name, is_consistent=bool(members.get("ConsistentRead")))
+
+
+def readable_index(table: Table, name: str, *, is_consistent: bool) -> Index:
+    """An index that can be read now. Raises: ApiError."""
     index = table.definition.index(name)
     if index is None:
         raise invalid(f"The table does not have the specified index: {name}")
     if index.is_backfilling:
         raise invalid(f"Cannot read from backfilling global secondary index: {name}")
-    if index.is_global and members.get("ConsistentRead"):
+    if index.is_global and is_consistent:
         raise invalid("Consistent reads are not supported on global secondary indexes")
     return index
 
@@ -240,7 +260,7 @@ def _reading(
     if text is not None:
         condition = parser.condition(FILTER, text)
         test = Compiler(FILTER, bindings).test(condition)
-        for path in _paths_in(condition):
+        for path in paths_in(condition):
             cost += 1
             name = str(bindings.path(FILTER, path)[0])
             if name in own_keys:
@@ -263,7 +283,7 @@ def _reading(
         test,
         project,
         select == "COUNT",
-        _fetches(table, index, select, asked),
+        fetches(table, index, select, asked),
         members.get("Limit"),
         bool(members.get("ConsistentRead")),
         cost,
@@ -289,8 +309,8 @@ def _check_select(select: str | None, shown: str | None, index: Index | None, be
         )
 
 
-def _fetches(table: Table, index: Index | None, select: str | None, asked: set[str] | None) -> bool:
-    """True if a local index must fetch attributes from the table; a global one cannot."""
+def fetches(table: Table, index: Index | None, select: str | None, asked: set[str] | None) -> bool:
+    """True if a read of a local index must fetch attributes from the table; a global one cannot."""
     if index is None or index.is_global or index.projection == "ALL":
         return False
     if select == "ALL_ATTRIBUTES":
@@ -395,14 +415,15 @@ def _select(reading: Reading, items: Sequence[StoredItem], page: Page) -> None:
             page.items.append(stored)
 
 
-def _paths_in(node: Condition | Operand) -> Iterator[Path]:
+def paths_in(node: Condition | Operand) -> Iterator[Path]:
+    """The paths in a condition, as they are written."""
     if isinstance(node, Path):
         yield node
     elif isinstance(node, Not):
-        yield from _paths_in(node.part)
+        yield from paths_in(node.part)
     elif isinstance(node, All | Either):
         for part in node.parts:
-            yield from _paths_in(part)
+            yield from paths_in(part)
     elif isinstance(node, Compare | Between | Among | Call):
         inner: tuple[Operand, ...]
         if isinstance(node, Compare):
@@ -414,4 +435,4 @@ def _paths_in(node: Condition | Operand) -> Iterator[Path]:
         else:
             inner = node.arguments
         for operand in inner:
-            yield from _paths_in(operand)
+            yield from paths_in(operand)

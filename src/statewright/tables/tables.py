@@ -14,6 +14,7 @@ from typing import Final
 from statewright.background import Background
 from statewright.clock import Clock
 from statewright.config import Config
+from statewright.errors import ApiError
 from statewright.payload import Json
 from statewright.stores.completion import Completion, adapted
 from statewright.stores.store import Store
@@ -23,6 +24,7 @@ from statewright.tables.catalogue import Catalogue
 from statewright.tables.definitions import Definition
 from statewright.tables.expiry import Expiry
 from statewright.tables.exports import Exports, PutObject
+from statewright.tables.partiql.selects import Selection, page_of
 from statewright.tables.reads import Page
 from statewright.tables.table import Table, not_found
 from statewright.tables.values import invalid
@@ -147,6 +149,36 @@ class Tables:
             wake_readers(writes)
         return written
 
+    async def write_each(
+        self, writes: Sequence[Write], completion: Completion[list[Written | ApiError]] | None = None
+    ) -> list[Written | ApiError]:
+        """Carry out writes one after the other, each by itself, in one transaction of the store: an error is an answer.
+
+        Several may write the same item.
+        """
+
+        def decide(found: Sequence[StoredItem | None]) -> Decision:
+            decision = Decision()
+            known = {write.place: one for write, one in zip(writes, found, strict=True)}
+            answers: list[Written | ApiError] = []
+            for write in writes:
+                try:
+                    written = carry_out(write, known[write.place], decision)
+                except ApiError as problem:
+                    answers.append(problem)
+                else:
+                    known[write.place] = written.after
+                    answers.append(written)
+            decision.answer = answers
+            return decision
+
+        change = Change([write.place for write in writes], decide, completion)
+        try:
+            answers: list[Written | ApiError] = await self.store.tables.change(change)
+        finally:
+            wake_readers(writes)
+        return answers
+
     async def get(self, places: Sequence[ItemKey]) -> list[StoredItem | None]:
         """Read items as they are at one moment."""
         return await self.store.tables.get(places)
@@ -158,6 +190,10 @@ class Tables:
     async def scan(self, table: Table, request: Mapping[str, Json]) -> Page:
         """A page of a scan. Raises: ApiError."""
         return await reads.scan(self.store.tables, self.clock, table, request)
+
+    async def select(self, chosen: Selection, token: str | None) -> tuple[Page, str | None]:
+        """A page of a SELECT, and the token of the next one. Raises: ApiError."""
+        return await page_of(self.store.tables, self.clock, chosen, token)
 
     async def transact(
         self, request: Mapping[str, Json], completion: Completion[Transacted] | None = None

@@ -42,6 +42,8 @@ TOKEN_TIMES: Final = -2
 """The space of tokens, by the instant at which they are forgotten."""
 FORGET_STEP: Final = 500
 
+REASONS: Final = {"ValidationException": "ValidationError", "DuplicateItemException": "DuplicateItem"}
+"""The errors of single writes that cancel a transaction, and their codes there."""
 _MAKERS: Final[dict[str, Callable[[Table, Mapping[str, Json]], Write]]] = {
     "Put": put_of,
     "Update": update_of,
@@ -110,12 +112,12 @@ class Cancelled(ApiError):
         self.reasons = reasons
 
 
-def client_token_of(request: Mapping[str, Json], now_ms: int) -> ClientToken | None:
-    """The token of a request, if it has one."""
+def client_token_of(request: Mapping[str, Json], now_ms: int, content_of: str = "TransactItems") -> ClientToken | None:
+    """The token of a request, if it has one; `content_of` is the member with its actions."""
     text = request.get("ClientRequestToken")
     if not text:
         return None
-    content = orjson.dumps(request["TransactItems"], option=orjson.OPT_SORT_KEYS, default=bytes.hex)
+    content = orjson.dumps(request[content_of], option=orjson.OPT_SORT_KEYS, default=bytes.hex)
     return ClientToken(text, hashlib.sha256(content).hexdigest(), now_ms)
 
 
@@ -181,9 +183,9 @@ async def write_together(
                 item = failed.found if show else None
                 reasons.append(Reason("ConditionalCheckFailed", failed.message, item))
             except ApiError as problem:
-                if problem.code != "ValidationException":
+                if problem.code not in REASONS:
                     raise
-                reasons.append(Reason("ValidationError", problem.message))
+                reasons.append(Reason(REASONS[problem.code], problem.message))
         if len(written) < len(writes):
             raise Cancelled(reasons)
         decision.answer = written

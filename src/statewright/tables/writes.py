@@ -130,7 +130,12 @@ def update_of(table: Table, members: Mapping[str, Json]) -> Write:
     compiled = Update(actions, bindings, table.definition.keys)
     test = _test(texts["ConditionExpression"], bindings)
     bindings.check_all_used()
-    key, place = table.key(members["Key"])
+    return update_key(table, members["Key"], compiled, test)
+
+
+def update_key(table: Table, given: Json, compiled: Update, test: Test | None) -> Write:
+    """An update by key. Raises: ApiError."""
+    key, place = table.key(given)
 
     def make(before: Item | None) -> tuple[Item, StoredItem]:
         item = compiled(before if before is not None else key)

@@ -22,6 +22,7 @@ SERVICE: Final = Service(
         "queries",
         "batches",
         "transactions",
+        "statements",
         "settings",
         "exports",
         "absent",

@@ -38,8 +38,13 @@ async def transact_write_items(app: App, call: Call, request: Json) -> Json:
         prepared = await apart(call.size, tables.prepared, request)
         return answer(await tables.transact_prepared(prepared, adapted(call.completion, answer)))
     except Cancelled as cancelled:
-        reasons = [_shown_reason(call, reason) for reason in cancelled.reasons]
-        raise ApiError(cancelled.code, cancelled.message, details={"CancellationReasons": reasons}) from None
+        raise cancellation(call, cancelled) from None
+
+
+def cancellation(call: Call, cancelled: Cancelled) -> ApiError:
+    """The answer to a transaction that was cancelled."""
+    reasons = [_shown_reason(call, reason) for reason in cancelled.reasons]
+    return ApiError(cancelled.code, cancelled.message, details={"CancellationReasons": reasons})
 
 
 def _shown_reason(call: Call, reason: Reason) -> Json:

@@ -36,13 +36,20 @@ class Bindings:
         self._names = names or {}
         self._used: set[str] = set()
         self._before = DETECTED if of_write else ""
-        self._values: dict[str, Value] = {}
+        self._values: Mapping[str, Value] = {}
         if names is None and values is None:
             return
         if names is not None:
             _check_names(names, expressions)
         if values is not None:
             self._values = _checked_values(values, expressions)
+
+    @classmethod
+    def of_checked(cls, names: Mapping[str, str], values: Mapping[str, Value]) -> Bindings:
+        """Names and values that are checked already, by their placeholders."""
+        bindings = cls(None, None, {})
+        bindings._names, bindings._values = names, values
+        return bindings
 
     def path(self, parameter: str, path: Path) -> tuple[Step, ...]:
         """The steps of a path, with placeholders resolved. Raises: ApiError."""
