@@ -59,6 +59,19 @@ def test_get(statewright: Command, table: str) -> None:
     assert statewright("table", "get", "no-such-table", "p=a").code == 3
 
 
+def test_execute(statewright: Command, table: str) -> None:
+    shown = statewright("table", "execute", f"SELECT s FROM \"{table}\" WHERE p = 'a' AND s > 0")
+    assert (shown.code, shown.out.split("\n")[1:3]) == (0, ['{"s": 1}', '{"s": 2}'])
+    text = f"UPDATE \"{table}\" SET n = 5 WHERE p = 'a' AND s = 1 RETURNING MODIFIED NEW *"
+    assert statewright("table", "execute", text, "-o", "json").json["items"] == [{"n": {"N": "5"}}]
+    assert (
+        statewright("table", "execute", f'SELECT * FROM "{table}"', "--limit", "1", "-o", "jsonl").out.count("\n") == 1
+    )
+    wrong = statewright("table", "execute", f'SELECT * FROM "{table}" WHERE')
+    assert wrong.code != 0
+    assert "Statement wasn't well formed" in wrong.err
+
+
 @pytest.mark.slow
 def test_the_aws_cli(server: Server, table: str) -> None:
     def aws(*arguments: str) -> Any:

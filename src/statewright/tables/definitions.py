@@ -56,7 +56,7 @@ class Index:
     @property
     def keys(self) -> tuple[str, ...]:
         """Its key attributes."""
-        return self.hashes + self.ranges
+        return self.hashes + self.ranges if self.ranges else self.hashes
 
 
 @dataclass(frozen=True, slots=True)

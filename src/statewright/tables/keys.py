@@ -50,7 +50,7 @@ def behind(prefix: bytes) -> bytes:
 
 def part_key(*values: Value) -> bytes:
     """The key of a partition: of one value, or of several in an index whose key has several."""
-    plain = b"".join(map(encoded, values))
+    plain = encoded(values[0]) if len(values) == 1 else b"".join(map(encoded, values))
     return _mixed(crc32(plain)).to_bytes(4, "big") + plain
 
 

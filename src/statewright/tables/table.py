@@ -19,7 +19,6 @@ from statewright.tables.keys import encoded, part_key
 from statewright.tables.streams.stream import Stream
 from statewright.tables.values import (
     Item,
-    Value,
     binary_length,
     checked,
     invalid,
@@ -128,10 +127,16 @@ class Table:
 
     def check_index_keys(self, item: Item, *, of_update: bool = False) -> None:
         """Refuse an item with an attribute that is an invalid key of an index. Raises: ApiError."""
+        own = self.definition.keys
         for index in self.definition.indexes:
+            length = 0
             for name in index.keys:
                 value = item.get(name)
-                if value is None or name in self.definition.keys:
+                if value is None:
+                    continue
+                for content in value.values():
+                    length += len(content) if type(content) is str else 0
+                if name in own:
                     continue
                 kind, wanted = kind_of(value), self.definition.types[name]
                 if kind != wanted:
@@ -150,10 +155,12 @@ class Table:
                         "not supported. The AttributeValue for a key attribute cannot contain an empty "
                         f"{words} value. IndexName: {index.name}, IndexKey: {name}"
                     )
-            if _length(item, index.hashes) > LONGEST_HASH_BYTES:
-                raise _too_long_hash()
-            if _length(item, index.ranges) > LONGEST_RANGE_BYTES:
-                raise _too_long_range()
+            # A character has four bytes at most.
+            if length > LONGEST_RANGE_BYTES // 4:
+                if _length(item, index.hashes) > LONGEST_HASH_BYTES:
+                    raise _too_long_hash()
+                if _length(item, index.ranges) > LONGEST_RANGE_BYTES:
+                    raise _too_long_range()
 
     # ------------------------------------------------------------------ indexes
 
@@ -173,19 +180,20 @@ class Table:
 
     def index_place(self, index: Index, place: ItemKey, item: Item) -> ItemKey | None:
         """The place of an item in an index; `None` if the index does not have it."""
-        values: list[Value] = []
-        for name in index.keys:
+        types, values = self.definition.types, []
+        for name in index.hashes:
             value = item.get(name)
-            if value is None or not self._may_be_key(name, value):
+            # An item older than the index may have a value of another type.
+            if value is None or value.get(types[name], "") == "":
                 return None
             values.append(value)
-        many = len(index.hashes)
-        own = b"".join(map(encoded, values[many:]))
-        return ItemKey(index.space, part_key(*values[:many]), own + place.part + place.sort)
-
-    def _may_be_key(self, name: str, value: Value) -> bool:
-        """True if the value has the type of the key: an item older than the index may have another one."""
-        return bool(value.get(self.definition.types[name], "") != "")
+        own = b""
+        for name in index.ranges:
+            value = item.get(name)
+            if value is None or value.get(types[name], "") == "":
+                return None
+            own += encoded(value)
+        return ItemKey(index.space, part_key(*values), own + place.part + place.sort)
 
     def projected(self, index: Index, item: Item, stored: StoredItem) -> StoredItem:
         """The projection of an item in an index."""

@@ -32,6 +32,7 @@ def table() -> None:
       statewright table list
       statewright table scan orders --limit 100
       statewright table get orders customer=ada order=7
+      statewright table execute "SELECT * FROM orders WHERE customer = 'ada'"
     """
 
 
@@ -133,6 +134,32 @@ def get(name: str, pairs: tuple[str, ...], form: str, endpoint: str | None) -> N
         stdout().json({attribute: _plain(value) for attribute, value in _on_the_wire(item).items()})
     else:
         stdout().json(_on_the_wire(item), compact=form == "jsonl")
+
+
+@table.command(short_help="Execute a PartiQL statement.")
+@click.argument("statement")
+@click.option("--limit", type=click.IntRange(1), default=SHOWN_AT_ONCE, show_default=True, help="How many items.")
+@server_options
+def execute(statement: str, limit: int, form: str, endpoint: str | None) -> None:
+    """Execute a PartiQL statement on one table, and print the items that it returns.
+
+    \b
+    Examples:
+      statewright table execute "SELECT * FROM orders WHERE customer = 'ada' AND \\"order\\" > 3"
+      statewright table execute "UPDATE orders SET paid = true WHERE customer = 'ada' AND \\"order\\" = 7"
+    """
+    items: list[Answer] = []
+    members: dict[str, Any] = {}
+    with Server(endpoint, service="dynamodb") as server:
+        while len(items) < limit:
+            page = server.call("execute_statement", Statement=statement, Limit=limit - len(items), **members)
+            items += page["Items"]
+            if not page.get("NextToken"):
+                break
+            members["NextToken"] = page["NextToken"]
+    print_rows(form, "items", [_on_the_wire(item) for item in items], ("ITEM",), lambda one: _cells(one, []))
+    if form == "table":
+        stderr().line((count_words(len(items), "item"), "idle"))
 
 
 def _bytes_or_text(kind: str, text: str) -> str | bytes:
