@@ -159,8 +159,9 @@ def _all_of(tests: Sequence[_Part], alternatives: Sequence[Test] | None, objects
         for name, test, of_array in tests:
             found = here.get(name, MISSING)
             if of_array is None:
-                if found is MISSING and here:
-                    found = _below_dots(here, name, objects_below_dots, matching)
+                # A join of all names is the quickest look for a dot.
+                if "." in "\n".join(here):
+                    found = _joined(here, name, found, objects_below_dots, matching)
                 if not test(found, matching):
                     return False
             elif not isinstance(found, list):
@@ -171,6 +172,17 @@ def _all_of(tests: Sequence[_Part], alternatives: Sequence[Test] | None, objects
         return alternatives is None or any(one(value, matching) for one in alternatives)
 
     return matches
+
+
+def _joined(here: Mapping[str, Json], name: str, found: Json, with_objects: bool, matching: Matching) -> Json:
+    """What an object has below a name: its value, and the values of names that begin with the name and a dot."""
+    below = _below_dots(here, name, with_objects, matching)
+    if below is MISSING or found is MISSING:
+        return found if below is MISSING else below
+    if isinstance(found, dict):
+        return {**below, **found}
+    # One of the two has the value, as with an array.
+    return [*found, below] if isinstance(found, list) else below
 
 
 def _below_dots(here: Mapping[str, Json], name: str, with_objects: bool, matching: Matching) -> Json:

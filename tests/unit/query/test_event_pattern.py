@@ -192,6 +192,12 @@ LONG = 10**400
         ({"a.b": {"c": ["x"]}}, {"a.b.c": "x"}, True),
         ({"a.b": ["x"]}, {"a": "x"}, False),
         ({"a": {"b": [{"exists": False}]}}, {"a.b": "x"}, False),
+        # Names with and without dots are joined.
+        ({"a": {"b": ["x"], "c": ["y"]}}, {"a.b": "x", "a": {"c": "y"}}, True),
+        ({"a": {"b": [{"exists": False}]}}, {"a.b": "x", "a": {"c": "y"}}, False),
+        ({"a": {"b": ["x"]}}, {"a.b": "x", "a": [{"c": "y"}]}, True),
+        ({"a": {"c": ["y"]}}, {"a.b": "x", "a": [{"c": "y"}]}, True),
+        ({"a": {"b": ["x"]}}, {"a.b": "x", "a": "y"}, True),
         # No number is too long to be compared.
         ({"a": [{"numeric": [">", 1]}]}, {"a": LONG}, True),
         ({"a": [{"numeric": [">", 1]}, "x", 3]}, {"a": [-LONG] * 50}, False),
