@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
+import orjson
 import pytest
 
 from statewright.errors import ApiError
+from statewright.queues.entries import QUEUE, QueueEntry
 from statewright.queues.messages import Outgoing
 from tests.unit.queues.running import MINUTE, SECOND, Rig, play
 
@@ -203,6 +206,14 @@ def test_the_deduplication_scope_at_creation_decides(created, later, received):
         assert sorted(await rig.bodies(queue)) == received
 
     play(body)
+
+
+@pytest.mark.parametrize("scope", ["queue", "messageGroup"])
+def test_a_queue_of_an_older_program_has_the_scope_of_its_attribute(scope):
+    row = QUEUE.row(QueueEntry("q.fifo", 1, 1, 0, 0, attributes={"FifoQueue": "true", "DeduplicationScope": scope}))
+    members = orjson.loads(row.body)
+    del members["format"], members["deduplication_scope"]
+    assert QUEUE.read(replace(row, body=orjson.dumps(members))).deduplication_scope == scope
 
 
 def test_an_attempt_is_replayed():
