@@ -175,7 +175,7 @@ def _all_of(tests: Sequence[_Part], alternatives: Sequence[Test] | None, objects
 
 
 def _joined(here: Mapping[str, Json], name: str, found: Json, with_objects: bool, matching: Matching) -> Json:
-    """What an object has below a name: its value, and the values of names that begin with the name and a dot."""
+    """The members below a name: those of its value, and the values of names that begin with the name and a dot."""
     below = _below_dots(here, name, with_objects, matching)
     if below is MISSING or found is MISSING:
         return found if below is MISSING else below
