@@ -28,6 +28,7 @@ from statewright.engine.engine import Engine, EngineSettings
 from statewright.engine.executions.history_log import OnHistory
 from statewright.engine.machines.catalogue import MachineCatalogue
 from statewright.engine.machines.programs import Refine
+from statewright.events.archives.records import Keeper
 from statewright.events.deliveries import Deliveries
 from statewright.events.delivery_records import POST
 from statewright.integrations.registry import Registry
@@ -164,7 +165,9 @@ class _Common:
         volatile = default.integrations.volatile if default is not None else None
         integrations = Registry(config, clock, calls.of_tasks(), data, store.catalogue, volatile)
         engine = self._engine(config, store, data, integrations, metrics)
-        target_calls = TargetCalls(calls, integrations.posts, integrations.send_to_destination)
+        target_calls = TargetCalls(
+            calls, integrations.posts, integrations.send_to_destination, Keeper(store.catalogue, clock).keep
+        )
         deliveries = Deliveries(store.catalogue, clock, target_calls, recorder=metrics, shard=store.shard)
         posts = Deliveries(store.catalogue, clock, target_calls, POST, shard=store.shard)
         shared = default.app.services.part if default is not None else None

@@ -118,6 +118,7 @@ Resources:
   Errors: {Type: AWS::Logs::MetricFilter, Properties: {LogGroupName: !Ref Logs, FilterPattern: '{ $.type = "ExecutionFailed" }', MetricTransformations: [{MetricName: failed, MetricNamespace: Own, MetricValue: 1, Dimensions: [{Key: kind, Value: $.type}]}]}}
   Lines: {Type: AWS::Logs::SubscriptionFilter, Properties: {LogGroupName: !Ref Logs, FilterPattern: "", DestinationArn: !GetAtt Fn.Arn}}
   OfFn: {Type: AWS::Logs::MetricFilter, Properties: {LogGroupName: !Sub "/aws/lambda/${Inline}", FilterPattern: ERROR, MetricTransformations: [{MetricName: errors, MetricNamespace: Own, MetricValue: "1", DefaultValue: 0}]}}
+  Archive: {Type: AWS::Events::Archive, Properties: {SourceArn: !GetAtt Bus.Arn, RetentionDays: "7", EventPattern: {source: [shop]}, Description: kept}}
   Logs: {Type: AWS::Logs::LogGroup, Properties: {LogGroupName: /MARK/machine, RetentionInDays: 7}}
   Param: {Type: AWS::SSM::Parameter, Properties: {Name: /MARK/one, Type: String, Value: !Ref Queue}}
   Secret: {Type: AWS::SecretsManager::Secret, Properties: {Description: d, GenerateSecretString: {SecretStringTemplate: '{"user": "me"}', GenerateStringKey: password}}}

@@ -20,7 +20,7 @@ from statewright.api.dynamodbstreams.service import SERVICE as DYNAMODBSTREAMS
 from statewright.api.ecs.service import SERVICE as ECS
 from statewright.api.ecs.service import build_jobs
 from statewright.api.events.service import SERVICE as EVENTS
-from statewright.api.events.service import build_buses
+from statewright.api.events.service import build_archives, build_buses
 from statewright.api.iam.service import SERVICE as IAM
 from statewright.api.iam.service import build_identities
 from statewright.api.lambda_.service import SERVICE as LAMBDA
@@ -142,6 +142,7 @@ class Services:
     dashboards = Built(build_dashboards)
     scheduler = Built(build_scheduler, calls_others=True)
     buses = Built(build_buses, calls_others=True)
+    archives = Built(build_archives, calls_others=True)
     log_filters = Built(build_log_filters, calls_others=True)
     alarms = Built(build_alarms, calls_others=True)
     pipes = Built(build_pipes, calls_others=True)

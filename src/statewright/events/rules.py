@@ -10,7 +10,7 @@ Source: EventBridge user guide, "Rules" and "Creating a scheduled rule".
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -209,19 +209,25 @@ class Rules:
         """True if any rule of a bus may match events of a source."""
         return bool(self._listeners(bus, source))
 
-    def matched(self, bus: str, event: Event, matching: Matching) -> list[Match]:
+    def matched(self, bus: str, event: Event, matching: Matching, only: Collection[str] = ()) -> list[Match]:
         """The rules that an event matches, those of buses that it is forwarded to included.
+
+        `only` names the rules of the bus that may see it, if not all.
 
         May be called in a thread: it changes nothing but the matching.
 
         Raises: TooMuchWork.
         """
         found: list[Match] = []
-        self._match(bus, event, matching, 0, found)
+        self._match(bus, event, matching, 0, found, only)
         return found
 
-    def _match(self, bus: str, event: Event, matching: Matching, hops: int, found: list[Match]) -> None:
+    def _match(
+        self, bus: str, event: Event, matching: Matching, hops: int, found: list[Match], only: Collection[str] = ()
+    ) -> None:
         for name in self._listeners(bus, event["source"]):
+            if only and name not in only:
+                continue
             # The rule may be deleted meanwhile, if this is a thread.
             rule = self._rules[bus].get(name)
             matches = self._matching.get(rule.key) if rule is not None else None

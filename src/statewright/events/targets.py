@@ -25,6 +25,8 @@ _ARN: Final = re.compile(r"arn:aws[a-z-]*:([a-z0-9-]+):([a-z0-9-]*):([0-9]*):(.+
 
 DESTINATION: Final = "api-destination"
 """The service of calls that send a request to an API destination."""
+ARCHIVE: Final = "archive"
+"""The service of calls that keep an event in an archive."""
 LOG_STREAM: Final = "events"
 """The stream of a log group that gets the lines of rules. Ours."""
 
@@ -119,6 +121,8 @@ def call_of(target: JsonMapping, payload: str, call_id: str) -> TargetCall:
     if service == "events" and resource.startswith("api-destination/"):
         given = target.get("HttpParameters") or {}
         return TargetCall(DESTINATION, "send", {"Arn": arn, "Body": payload, "Http": given})
+    if service == "events" and resource.startswith("archive/"):
+        return TargetCall(ARCHIVE, "keep", {"Arn": arn, "Event": payload})
     if service == "ecs" and resource.startswith("cluster/"):
         return _container(arn, target.get("EcsParameters") or {}, payload)
     if service == "batch" and resource.startswith("job-queue/") and target.get("BatchParameters"):

@@ -49,7 +49,7 @@ _LOST: Final = {
     "AWS::Lambda::Url": "function URLs are not supported",
     "AWS::Logs": "only log groups and their filters are created; streams and destinations are not",
     "AWS::SES": "no mail is sent",
-    "AWS::Events": "only buses, rules, connections and API destinations are created",
+    "AWS::Events": "only buses, rules, archives, connections and API destinations are created",
     "AWS::CodeDeploy": "aliases move to new code immediately",
     "AWS::IAM": "users and groups are not created; every caller may do everything",
     "AWS::XRay": "tracing is not supported",

@@ -17,7 +17,7 @@ from statewright.api.operations import find
 from statewright.api.services import SERVICES
 from statewright.api.sqs.errors import legacy
 from statewright.errors import ApiError
-from statewright.events.targets import DESTINATION
+from statewright.events.targets import ARCHIVE, DESTINATION
 from statewright.payload import Json, JsonMapping, JsonObject
 
 SERVICES_BY_SDK_NAME: Final = {name: one for one in SERVICES for name in one.sdk_names}
@@ -31,12 +31,19 @@ Send = Callable[[str, str, JsonMapping], Awaitable[None]]
 """Sends a text to an API destination, given its ARN and a target's `HttpParameters`. Raises: ApiError with a status."""
 
 
+Keep = Callable[[str, str], Awaitable[None]]
+"""Keeps an event, as JSON text, in an archive, given its ARN. Raises: ApiError with a status; StoreError."""
+
+
 class TargetCalls:
     """Runs operations and sends HTTP requests for targets. Implements `events.targets.CallService`."""
 
-    def __init__(self, calls: InnerCalls, post: Post | None = None, send: Send | None = None) -> None:
+    def __init__(
+        self, calls: InnerCalls, post: Post | None = None, send: Send | None = None, keep: Keep | None = None
+    ) -> None:
         self._post = post
         self._send = send
+        self._keep = keep
         self._invokers = {one.name: calls.service(one) for one in SERVICES_BY_SDK_NAME.values()}
 
     def knows(self, service: str, action: str) -> bool:
@@ -51,6 +58,9 @@ class TargetCalls:
             return {}
         if service == DESTINATION and self._send is not None:
             await self._send(request["Arn"], request["Body"], request["Http"])
+            return {}
+        if service == ARCHIVE and self._keep is not None:
+            await self._keep(request["Arn"], request["Event"])
             return {}
         known = _known(service, action)
         if known is None:

@@ -8,6 +8,7 @@ from statewright.api.building import Building
 from statewright.api.service import JSON, Service
 
 if TYPE_CHECKING:
+    from statewright.events.archives.archives import Archives
     from statewright.events.buses import Buses
 
 SERVICE: Final = Service(
@@ -19,13 +20,14 @@ SERVICE: Final = Service(
         "buses",
         "rules",
         "connections",
+        "archives",
     ),
     protocols=(JSON,),
     json_version="1.1",
     target="AWSEvents",
     task_names=("events",),
     sdk_names=("cloudwatchevents", "eventbridge"),
-    deployed_by=("statewright.projects.deploy.schedules",),
+    deployed_by=("statewright.projects.deploy.schedules", "statewright.projects.deploy.monitoring.archives"),
 )
 
 
@@ -37,3 +39,11 @@ def build_buses(make: Building) -> Buses:
     buses = Buses(ground.store, ground.clock, ground.config, ground.deliveries, ground.metrics)
     ground.engine.subscribe(buses.status_changed)
     return buses
+
+
+def build_archives(make: Building) -> Archives:
+    """Build the archives, whose events are those of the buses."""
+    from statewright.events.archives.archives import Archives
+
+    ground = make.ground
+    return Archives(ground.store.catalogue, ground.clock, ground.config, make(build_buses), ground.deliveries)

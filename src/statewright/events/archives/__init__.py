@@ -1,0 +1,1 @@
+"""EventBridge archives, and replays of their events."""
