@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from statewright.virtual import VirtualSystem
-from tests.unit.virtual.building import QUEUE, machine, queue, start
+from statewright.virtual import Model, VirtualSystem
+from tests.unit.virtual.building import FUNCTION, QUEUE, machine, queue, start
 
 TOPIC = "arn:aws:sns:us-east-1:000000000000:ops"
 FAIL = {"StartAt": "Fail", "States": {"Fail": {"Type": "Fail", "Error": "Broken"}}}
@@ -256,3 +256,145 @@ def test_refusals() -> None:
         assert "[INSUFFICIENT_DATA, ALARM, OK]" in bad.value.response["Error"]["Message"]
         with pytest.raises(ClientError, match="composite alarms"):
             cloudwatch.put_composite_alarm(AlarmName="both", AlarmRule="ALARM(one) AND ALARM(two)")
+
+
+def test_a_function_gets_the_alarm_as_recorded() -> None:
+    with VirtualSystem() as system:
+        seen: list[dict[str, Any]] = []
+        system.model("react", Model(answer=seen.append))
+        put_alarm(
+            system, AlarmActions=[f"{FUNCTION}react"], AlarmDescription="Too many", Unit="Count",
+            Dimensions=[{"Name": "shop", "Value": "north"}],
+        )  # fmt: skip
+        put(system, 3, Dimensions=[{"Name": "shop", "Value": "north"}], Unit="Count")
+        system.advance("61s")
+        (event,) = seen
+        metrics = event["alarmData"]["configuration"].pop("metrics")
+        data = json.loads(event["alarmData"]["state"].pop("reasonData"))
+        assert (data["unit"], data["evaluatedDatapoints"][0]["sampleCount"]) == ("Count", 1.0)
+        arn = "arn:aws:cloudwatch:us-east-1:000000000000:alarm:failures"
+        assert event == {
+            "source": "aws.cloudwatch",
+            "alarmArn": arn,
+            "accountId": "000000000000",
+            "time": "2026-01-01T00:01:00.000+0000",
+            "region": "us-east-1",
+            "alarmData": {
+                "alarmName": "failures",
+                "state": {
+                    "value": "ALARM",
+                    "reason": "Threshold Crossed: 1 datapoint [3.0 (01/01/26 00:00:00)] was greater than or equal to "
+                    "the threshold (1.0).",
+                    "timestamp": "2026-01-01T00:01:00.000+0000",
+                },
+                "previousState": {
+                    "value": "INSUFFICIENT_DATA",
+                    "reason": "Unchecked: Initial alarm creation",
+                    "timestamp": "2026-01-01T00:00:00.000+0000",
+                },
+                "configuration": {"description": "Too many"},
+            },
+        }
+        assert len(metrics[0].pop("id")) == 36
+        assert metrics == [
+            {
+                "metricStat": {
+                    "metric": {"namespace": "Shop", "name": "Errors", "dimensions": {"shop": "north"}},
+                    "period": 60, "stat": "Sum", "unit": "Count",
+                },
+                "returnData": True,
+            }
+        ]  # fmt: skip
+
+
+def test_an_event_of_a_change_of_state_starts_a_machine() -> None:
+    with VirtualSystem() as system:
+        arn = machine(system, {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}})
+        events = system.client("events")
+        pattern = {
+            "source": ["aws.cloudwatch"], "detail-type": ["CloudWatch Alarm State Change"],
+            "detail": {"state": {"value": ["ALARM"]}},
+        }  # fmt: skip
+        events.put_rule(Name="alarms", EventPattern=json.dumps(pattern))
+        role = "arn:aws:iam::000000000000:role/r"
+        events.put_targets(Rule="alarms", Targets=[{"Id": "m", "Arn": arn, "RoleArn": role}])
+        put_alarm(system)
+        put(system, 1)
+        system.advance("1m")
+        sfn = system.client("stepfunctions")
+        (execution,) = sfn.list_executions(stateMachineArn=arn)["executions"]
+        event = json.loads(sfn.describe_execution(executionArn=execution["executionArn"])["input"])
+        assert event["resources"] == [alarm(system)["AlarmArn"]]
+        assert event["detail"]["previousState"]["value"] == "INSUFFICIENT_DATA"
+        assert event["detail"]["alarmName"] == "failures"
+
+
+def test_an_expression_over_metrics_is_watched() -> None:
+    with VirtualSystem() as system:
+
+        def stat(name: str) -> dict[str, Any]:
+            return {"Metric": {"Namespace": "Shop", "MetricName": name}, "Period": 60, "Stat": "Sum"}
+
+        put_alarm(
+            system, Namespace=None, MetricName=None, Statistic=None, Period=None, Threshold=25,
+            Metrics=[
+                {"Id": "share", "Expression": "100 * errors / calls", "Label": "errors in percent"},
+                {"Id": "errors", "MetricStat": stat("Errors"), "ReturnData": False},
+                {"Id": "calls", "MetricStat": stat("Calls"), "ReturnData": False},
+            ],
+        )  # fmt: skip
+        put(system, 1)
+        put(system, 5, MetricName="Calls")
+        system.advance("1m")
+        assert (alarm(system)["StateValue"], alarm(system)["Metrics"][0]["Id"]) == ("OK", "share")
+        put(system, 2)
+        put(system, 5, MetricName="Calls")
+        system.advance("1m")
+        assert alarm(system)["StateReason"] == (
+            "Threshold Crossed: 1 datapoint [40.0 (01/01/26 00:01:00)] was greater than or equal to the threshold "
+            "(25.0)."
+        )
+        system.advance("10m")
+        assert system.next_due_ms is None
+
+
+def test_percentiles_fine_periods_and_long_ones() -> None:
+    with VirtualSystem() as system:
+        put_alarm(system, "slow", Statistic=None, ExtendedStatistic="p90", Period=10, Threshold=100)
+        put_alarm(system, "rare", EvaluationPeriods=2, DatapointsToAlarm=1, Period=86_400, TreatMissingData="ignore")
+        data = {"MetricName": "Errors", "Values": [10.0, 200.0], "Counts": [8, 2]}
+        system.client("cloudwatch").put_metric_data(Namespace="Shop", MetricData=[data])
+        system.advance("10s")
+        assert alarm(system, "slow")["StateValue"] == "ALARM"
+        assert alarm(system, "rare")["StateValue"] == "INSUFFICIENT_DATA"
+        system.advance("1h")
+        assert alarm(system, "rare")["StateValue"] == "ALARM"
+        assert alarm(system, "slow")["StateValue"] == "INSUFFICIENT_DATA"
+
+
+def test_lists_of_alarms() -> None:
+    with VirtualSystem() as system:
+        cloudwatch = system.client("cloudwatch")
+        for name in ("a-1", "a-2", "b-1"):
+            put_alarm(system, name, Dimensions=[{"Name": "shop", "Value": name}])
+        cloudwatch.set_alarm_state(AlarmName="a-2", StateValue="OK", StateReason="fine")
+
+        def names(**members: Any) -> list[str]:
+            return [one["AlarmName"] for one in cloudwatch.describe_alarms(**members)["MetricAlarms"]]
+
+        assert names(AlarmNamePrefix="a-") == ["a-1", "a-2"]
+        assert names(StateValue="OK") == ["a-2"]
+        assert names(AlarmNames=["b-1", "none"]) == ["b-1"]
+        assert names(AlarmTypes=["CompositeAlarm"]) == []
+        first = cloudwatch.describe_alarms(MaxRecords=2)
+        assert names(NextToken=first["NextToken"]) == ["b-1"]
+        dimension = [{"Name": "shop", "Value": "a-2"}]
+        asked = {"Namespace": "Shop", "MetricName": "Errors", "Dimensions": dimension}
+        found = cloudwatch.describe_alarms_for_metric(**asked)["MetricAlarms"]
+        assert [one["AlarmName"] for one in found] == ["a-2"]
+        assert cloudwatch.describe_alarms_for_metric(**asked, Period=300)["MetricAlarms"] == []
+        cloudwatch.delete_alarms(AlarmNames=["a-1", "a-2", "none"])
+        assert names() == ["b-1"]
+        with pytest.raises(ClientError) as problem:
+            cloudwatch.delete_alarms(AlarmNames=["none"])
+        assert problem.value.response["Error"]["Code"] == "ResourceNotFound"
