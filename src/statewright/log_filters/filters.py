@@ -12,6 +12,7 @@ Source: CloudWatch Logs API reference and user guide, "Metric filters", "Subscri
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,7 +36,7 @@ from statewright.log_filters.records import (
 from statewright.log_filters.transformations import Counting, Observation, check, invalid
 from statewright.metrics.recorder import Recorder
 from statewright.payload import JsonMapping
-from statewright.records.log_files import Lane, Line, backwards, forwards
+from statewright.records.log_files import Lane, Line, Place, backwards, forwards
 from statewright.records.log_groups import OF_FUNCTIONS, LogGroups
 from statewright.stores.entries import Entries
 from statewright.stores.protocol import CatalogueStore, EntryRow
@@ -345,11 +346,22 @@ def _new_lines(
     reached: dict[str, Sequence[int]] = {lane.stream: places[lane.stream] for lane in lanes if lane.stream in places}
     size = 0
     for lane in lanes:
-        place = places.get(lane.stream)
-        for line in forwards(lane, (place[0], place[1]) if place is not None else None, None):
+        for line in forwards(lane, _place(lane, places.get(lane.stream)), None):
             found.append(line)
             reached[lane.stream] = line.end
             size += len(line.event.message)
             if size >= READ_BYTES:
                 return found, {**places, **reached}
     return found, reached
+
+
+def _place(lane: Lane, place: Sequence[int] | None) -> Place | None:
+    """The place to read a lane from; None if its file was emptied, or replaced by one that got the same inode."""
+    if place is None:
+        return None
+    for path in lane.paths:
+        with contextlib.suppress(OSError):
+            status = path.stat()
+            if status.st_ino == place[0] and status.st_size < place[1]:
+                return None
+    return place[0], place[1]

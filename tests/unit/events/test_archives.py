@@ -53,6 +53,8 @@ def test_archived_events_are_replayed_to_their_bus() -> None:
         events = system.client("events")
         made = events.create_archive(ArchiveName="kept", EventSourceArn=BUS, EventPattern='{"source": ["shop"]}')
         assert (made["ArchiveArn"], made["State"]) == (ARCHIVE, "ENABLED")
+        (managed, _) = events.list_rules(EventBusName="shop")["Rules"]
+        assert (managed["Name"], managed["ManagedBy"]) == ("Events-Archive-kept", "prod.vhs.events.aws.internal")
         for number in range(3):
             put(system, number)
             system.advance("1m")

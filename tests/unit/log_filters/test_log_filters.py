@@ -227,3 +227,20 @@ def test_refusals() -> None:
         logs.delete_log_group(logGroupName=GROUP)
         stream(system)
         assert logs.describe_subscription_filters(logGroupName=GROUP)["subscriptionFilters"] == []
+
+
+def test_events_of_a_function_that_was_created_again_are_seen() -> None:
+    with VirtualSystem() as system:
+        client = system.client("lambda")
+        loud = "def handler(event, context):\n    for _ in range(20):\n        print('ERROR')\n"
+        function(system, "work", loud)
+        system.client("logs").create_log_group(logGroupName="/aws/lambda/work")
+        metric_filter(system, "ERROR", "/aws/lambda/work")
+        client.invoke(FunctionName="work")
+        system.advance("1s")
+        assert total(system) == 20
+        client.delete_function(FunctionName="work")
+        function(system, "work", "def handler(event, context):\n    print('ERROR')\n")
+        client.invoke(FunctionName="work")
+        system.advance("1s")
+        assert total(system) == 21

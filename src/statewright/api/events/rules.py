@@ -7,10 +7,13 @@ from typing import Final
 from statewright.api.events.buses import page
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
+from statewright.events.archives.records import MANAGED
 from statewright.events.bus_records import Rule, invalid
 from statewright.payload import Json, JsonObject
 from statewright.tags import MOST_TAGS, TagRule, tag_list, tags_by_key
 
+ARCHIVES: Final = "prod.vhs.events.aws.internal"
+"""The owner of the managed rules of archives, as the service shows it."""
 TAGS: Final = TagRule(lambda _: invalid(f"A resource may have {MOST_TAGS} tags at most."))
 
 
@@ -23,6 +26,8 @@ def _shown(app: App, rule: Rule) -> JsonObject:
         "Name": rule.name, "Arn": rule.arn(app.config), "EventPattern": rule.pattern,
         "ScheduleExpression": rule.expression, "State": rule.state, "Description": rule.description,
         "RoleArn": rule.role_arn, "EventBusName": rule.bus,
+        "ManagedBy": ARCHIVES if rule.name.startswith(MANAGED) and rule.targets.keys() == {rule.name[len(MANAGED):]}
+        else None,
     }  # fmt: skip
     return {name: value for name, value in view.items() if value is not None}
 
