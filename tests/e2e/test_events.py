@@ -16,6 +16,14 @@ from tests.e2e.conftest import ROLE, Server, ended, machine
 from tests.e2e.test_schedules import create, queue, received
 
 BUS_ARN = "arn:aws:events:us-east-1:000000000000:event-bus"
+ENDPOINT = {
+    "Name": "e", "EventBuses": [{"EventBusArn": BUS_ARN}, {"EventBusArn": BUS_ARN}],
+    "RoutingConfig": {
+        "FailoverConfig": {
+            "Primary": {"HealthCheck": "arn:aws:route53:::healthcheck/0"}, "Secondary": {"Route": "eu-west-1"},
+        }
+    },
+}  # fmt: skip
 
 
 def bus_of(server: Server) -> str:
@@ -252,7 +260,7 @@ LONG = {"Source": "s", "DetailType": "t", "Detail": json.dumps({"a": "x" * 600_0
         ("test_event_pattern", {"EventPattern": "{}", "Event": "{}"}, BAD_PATTERN, "Empty object"),
         ("test_event_pattern", {"EventPattern": '{"a": [1]}', "Event": "{"}, INVALID, "not a valid JSON"),
         ("test_event_pattern", {"EventPattern": '{"a": [1]}', "Event": "{}"}, INVALID, "id is a required"),
-        ("create_archive", {"ArchiveName": "a", "EventSourceArn": BUS_ARN}, UNKNOWN, "does not have events"),
+        ("create_endpoint", ENDPOINT, UNKNOWN, "does not have events"),
         ("tag_resource", {"ResourceARN": "arn:aws:events:us-east-1:000000000000:rule/none", "Tags": []},
          NOT_FOUND, "Rule none does not exist"),
     ],
