@@ -40,6 +40,11 @@ NOT_RUN: Final = (
     NotRun("docs/cli.md", "FILE:LINE:COLUMN", "the form of a line"),
     NotRun("docs/functions.md", "$ statewright setup node-sdk", "fetches packages from an index: tests/unit/cli/local"),
     NotRun("docs/functions.md", "$ statewright function logs price --since", "of a function that fails: test_cli_logs"),
+    NotRun(
+        "docs/functions.md",
+        "$ aws lambda create-event-source-mapping",
+        "needs a table and a function: test_stream_mappings",
+    ),
     NotRun("docs/install.md", "$ python3 -m venv", f"installs from an index: {_WHEEL}"),
     NotRun("docs/install.md", "$ pipx", f"installs from an index: {_WHEEL}"),
     NotRun("docs/install.md", "# python3 -m venv", f"changes the machine: {_PACKAGING}"),
