@@ -187,6 +187,12 @@ def test_errors_have_the_members_of_their_code(s3, bucket, operation, arguments,
     assert found == expected
 
 
+def test_an_ownership_that_is_none(s3):
+    refusal = error_of(s3.create_bucket, Bucket=f"b-{uuid4()}", ObjectOwnership="Mine")
+    assert (refusal["Code"], refusal["ArgumentName"]) == ("InvalidArgument", "x-amz-object-ownership")
+    assert (refusal["Message"], "ArgumentValue" in refusal) == ("Invalid x-amz-object-ownership header: Mine", False)
+
+
 def test_a_method_that_nothing_has(server, bucket):
     for path, kind in ((f"/{bucket}", "BUCKET"), (f"/{bucket}/a/b", "OBJECT")):
         _, _, body = ask(server, "PATCH", path)

@@ -83,6 +83,15 @@ def test_presigned_addresses(strict, bucket):
     s3.close()
 
 
+def test_metadata_in_a_presigned_address_is_kept(strict, bucket):
+    s3 = client(strict)
+    request = AWSRequest("PUT", f"{strict.url}/{bucket}/meta?x-amz-meta-Foo=bar")
+    S3SigV4QueryAuth(Credentials(KEY, SECRET), "s3", "us-east-1", 60).add_auth(request)
+    assert send(request.prepare().url, "PUT", b"x")[0] == 200
+    assert s3.head_object(Bucket=bucket, Key="meta")["Metadata"] == {"foo": "bar"}
+    s3.close()
+
+
 def test_a_checksum_in_a_presigned_address_is_ignored(strict, bucket):
     """SDKs for JavaScript sign the checksum of the empty body into the address of an upload."""
     empty = "x-amz-checksum-crc32=AAAAAA%3D%3D&x-amz-sdk-checksum-algorithm=CRC32"

@@ -6,13 +6,15 @@ round trip that does not come back, or pieces that give another result than the 
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from typing import Any, Final
 
 from statewright.api.protocols.aws_chunked import KINDS, Decoder
 from statewright.api.protocols.cbor import CborError, decode, encode
+from statewright.api.protocols.multipart_form import Form, FormError, FormTooLong
 from statewright.api.protocols.query import read_form
 from statewright.api.protocols.xml_bodies import read_xml
 from statewright.api.protocols.xml_tree import XmlError, parse_xml
@@ -163,6 +165,28 @@ def _chunks(kind: str, pieces: list[bytes]) -> object:
     return bytes(content), decoder.is_complete, decoder.trailers
 
 
+def html_form(data: bytes) -> None:
+    """A form with a file, as a whole and in pieces."""
+    size = 1 + (data[0] if data else 0)
+    whole = asyncio.run(_form([data[1:]]))
+    parts = asyncio.run(_form([data[at : at + size] for at in range(1, len(data), size)]))
+    assert whole == parts
+
+
+async def _form(pieces: list[bytes]) -> object:
+    async def sent() -> AsyncIterator[bytes]:
+        for piece in pieces:
+            yield piece
+
+    form = Form("multipart/form-data; boundary=B", sent())
+    try:
+        await form.read_fields()
+        content = b"".join([piece async for piece in form.file()])
+    except (FormError, FormTooLong) as refusal:
+        return type(refusal)
+    return form.fields, form.filename, form.head_bytes, content
+
+
 def worker_frame(data: bytes) -> None:
     """Frames of a worker, as a whole and in pieces."""
     size = 1 + (data[0] if data else 0)
@@ -194,6 +218,6 @@ TARGETS: Final[dict[str, Target]] = {
     target.__name__: target
     for target in (
         definition, yaml_definition, jsonpath, jsonata, intrinsic, event_pattern, filters, table_expression, statement,
-        cbor, query_form, xml, chunked_body, worker_frame,
+        cbor, query_form, xml, chunked_body, html_form, worker_frame,
     )
 }  # fmt: skip

@@ -390,7 +390,7 @@ async def _nothing() -> Message:
 async def _send(send: Send, receive: Receive, answer: Answer, handling: _Handling) -> None:
     body, head_only = answer.body, handling.scope["method"] == "HEAD"
     request_id = handling.request_id.encode()
-    headers = [(b"content-type", answer.content_type), *((name, request_id) for name in handling.id_headers)]
+    headers = [(b"content-type", answer.content_type), *[(name, request_id) for name in handling.id_headers]]
     headers += handling.headers
     headers += answer.headers
     if isinstance(body, bytes):

@@ -6,6 +6,7 @@ Source: RFC 9110, "Conditional Requests" and "Range Requests"; service API refer
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,7 +31,7 @@ class ReadConditions:
     unmodified_since_ms: int | None = None
     of_copy: bool = False
 
-    def check(self, etag: str, modified_ms: int, now_ms: int) -> None:
+    def check(self, etag: str, modified_ms: int, now_ms: Callable[[], int]) -> None:
         """Refuse an object for which they do not hold. An instant in the future says nothing.
 
         Raises: ApiError (`PreconditionFailed`, `NotModified`; for a copy always the first).
@@ -47,7 +48,7 @@ class ReadConditions:
         if self.none_match is not None and _names(self.none_match, etag):
             header = "If-None-Match"
         elif self.modified_since_ms is not None and (self.none_match is None or self.of_copy):
-            is_past = self.modified_since_ms // 1000 <= now_ms // 1000
+            is_past = self.modified_since_ms // 1000 <= now_ms() // 1000
             header = "If-Modified-Since" if is_past and seconds <= self.modified_since_ms // 1000 else None
         if header is None:
             return

@@ -250,7 +250,7 @@ class Objects:
         """
         home = await self.state.bucket(bucket)
         view, _ = await self._find(home, key, version, method=method)
-        conditions.check(view.etag, view.modified_ms, self.state.clock.now_ms())
+        conditions.check(view.etag, view.modified_ms, self.state.clock.now_ms)
         return view
 
     async def get(
@@ -273,7 +273,7 @@ class Objects:
         async with self.state.vault.keep_files():
             for _ in builtins.range(TRIES):
                 view, body = await self._find(home, key, version)
-                conditions.check(view.etag, view.modified_ms, self.state.clock.now_ms())
+                conditions.check(view.etag, view.modified_ms, self.state.clock.now_ms)
                 span = await self.span(view, range, part)
                 pieces = await self._pieces(view, body, span or (0, view.size - 1))
                 if pieces is not None:
@@ -429,7 +429,7 @@ class Objects:
         name = key_bytes(key)
         async with self.state.vault.keep_files():
             view, body = await self._source(origin, source[1], source[2])
-            conditions.check(view.etag, view.modified_ms, self.state.clock.now_ms())
+            conditions.check(view.etag, view.modified_ms, self.state.clock.now_ms)
             if source == (bucket, key, None) and not wish.changes(view, home):
                 await self.check_demand(home, name, demand)
                 raise faults.copied_onto_itself()
@@ -474,7 +474,7 @@ class Objects:
         check_number(number)
         upload = await self.uploads.find(bucket, key, upload_id)
         view, _ = await self._source(await self.state.bucket(source[0]), source[1], source[2])
-        conditions.check(view.etag, view.modified_ms, self.state.clock.now_ms())
+        conditions.check(view.etag, view.modified_ms, self.state.clock.now_ms)
         if range is not None:
             check_copy_range(range, view.size)
         found, stream, got = await self.get(source[0], source[1], version=source[2], range=range, conditions=conditions)

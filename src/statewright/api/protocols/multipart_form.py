@@ -132,10 +132,12 @@ class Form:
         if found:
             yield held[:found]
         left = TAIL_BYTES - len(held) + found
-        async for piece in self._pieces:
+        while left >= 0:
+            piece = await anext(self._pieces, None)
+            if piece is None:
+                return
             left -= len(piece)
-            if left < 0:
-                raise FormError("too much follows the file")
+        raise FormError("too much follows the file")
 
 
 def _disposition(head: bytes) -> tuple[str, str | None]:

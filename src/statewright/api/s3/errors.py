@@ -82,6 +82,11 @@ def _refusal(problems: Problems) -> ApiError | None:
         )  # fmt: skip
     if path in ("bucket", "key"):
         return None
+    if path == "objectOwnership":
+        # The service repeats the value in the text alone.
+        said = shown.strip().strip("'")
+        text = f"Invalid x-amz-object-ownership header: {said}"
+        return ApiError("InvalidArgument", text, status=400, details={"ArgumentName": "x-amz-object-ownership"})
     name, text = _ARGUMENTS.get(path, (path, f"The value of {path} is not valid: {what}"))
     details = {"ArgumentName": name, "ArgumentValue": shown.strip().strip("'")}
     return ApiError("InvalidArgument", text, status=400, details=details)

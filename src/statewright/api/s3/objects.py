@@ -91,7 +91,10 @@ async def get_object(app: App, _call: Call, request: Request) -> Request:
         version=request.get("VersionId"),
         conditions=read_conditions(request),
     )
-    return {**_read_out(view, request, span), **await _part_sum(app, view, request), "Body": stream}
+    answer = _read_out(view, request, span)
+    if request.get("PartNumber") is not None:
+        answer |= await _part_sum(app, view, request)
+    return {**answer, "Body": stream}
 
 
 @operation("s3", "HeadObject")
@@ -102,17 +105,19 @@ async def head_object(app: App, _call: Call, request: Request) -> Request:
         request["Bucket"], request["Key"], version=request.get("VersionId"), conditions=read_conditions(request)
     )
     span = await app.services.objects.span(view, request.get("Range"), request.get("PartNumber"))
-    return {**_read_out(view, request, span), **await _part_sum(app, view, request)}
+    answer = _read_out(view, request, span)
+    if request.get("PartNumber") is not None:
+        answer |= await _part_sum(app, view, request)
+    return answer
 
 
 async def _part_sum(app: App, view: ObjectView, request: JsonMapping) -> Request:
     """The members of the checksum of the part that a request reads."""
-    number = request.get("PartNumber")
-    if number is None or request.get("ChecksumMode") != "ENABLED" or view.checksum is None:
+    if request.get("ChecksumMode") != "ENABLED" or view.checksum is None:
         return {}
     if not view.parts:
         return checksum_out(view.checksum)
-    part: Part = (await app.services.objects.parts(view))[number - 1]
+    part: Part = (await app.services.objects.parts(view))[request["PartNumber"] - 1]
     shown = part_checksums_out(part.checksums, view.checksum.algorithm)
     return {**shown, "ChecksumType": view.checksum.kind} if shown else {}
 
