@@ -18,6 +18,7 @@ from statewright.api.calls.inner import InnerCalls
 from statewright.api.calls.targets import TargetCalls
 from statewright.api.cloudwatch.service import build_metrics
 from statewright.api.operations import App, Around
+from statewright.api.s3.service import build_notices_by_region
 from statewright.api.services import SHARED, Services
 from statewright.api.throttling import Throttle
 from statewright.clock import Clock
@@ -34,6 +35,7 @@ from statewright.events.delivery_records import POST
 from statewright.integrations.registry import Registry
 from statewright.metrics.recorder import Recorder
 from statewright.regions import Regions
+from statewright.stores.regional import RegionalStore
 from statewright.stores.store import Store
 
 
@@ -136,12 +138,23 @@ def assemble(
     clock.pauses.scale = config.time_scale
     common = _Common(clock, endpoint, on_lost, has_all_parts, hooks)
 
-    def other(region: str, rows: Store) -> System:
+    def other(region: str, rows: RegionalStore) -> System:
         folder = data / "regions" / region if data is not None else None
-        return common.system(replace(config, region=region), rows, folder, regions, system)
+        own = replace(config, region=region)
+        if data is not None:
+            # Imported here: a first test imports no functions.
+            from statewright.functions.node_sdk import node_sdk
+
+            sdk = str(node_sdk(config, data).folder)
+            own = replace(own, functions=replace(own.functions, node_modules=sdk))
+        made = common.system(own, rows, folder, regions, system)
+        notices = system.app.services.make(build_notices_by_region)
+        notices.add(region, made.app.services.object_notices, rows.catalogue)
+        return made
 
     regions: Regions[System] = Regions(config.region, config.regions, store, other)
     system = common.system(config, store, data, regions)
+    regions.connect(system)
     return system
 
 

@@ -21,6 +21,8 @@ from statewright.payload import JsonMapping, JsonObject
 
 DEFAULT_ACCOUNT: Final = "000000000000"
 DEFAULT_REGION: Final = "us-east-1"
+DEFAULT_SCOPE: Final = "default"
+"""The region that a call is signed for to mean the server's default region, by callers that do not know that."""
 DEFAULT_PORT: Final = 4566
 FILE_NAME: Final = "statewright.toml"
 MOST_TIME_SCALE: Final = 1000
@@ -146,6 +148,11 @@ class Config:
     def arn(self, service: str, rest: str = "") -> str:
         """The ARN of a resource of this account and region; without `rest` what the ARNs of a service begin with."""
         return f"arn:aws:{service}:{self.region}:{self.account}:{rest}"
+
+    def is_elsewhere(self, arn: str) -> bool:
+        """True for the ARN of a resource in another region; a resource of the same name here is not meant."""
+        parts = arn.split(":", 4)
+        return len(parts) == 5 and parts[0] == "arn" and parts[3] not in ("", self.region)
 
 
 class ConfigError(Exception):
@@ -283,6 +290,13 @@ def _region(reader: _Reader, config: Config, value: object) -> Config:
 
 
 def _credentials(reader: _Reader, config: Config, value: object) -> Config:
+    for key, given in reader.table(("credentials",), value).items():
+        if isinstance(given, dict):
+            reader.refuse(
+                ("credentials", key),
+                "must be the secret key as a string in quotes: this version of Statewright has one account for all "
+                "access keys, which `account` names",
+            )
     keys = reader.texts(("credentials",), value)
     for key, secret in keys.items():
         if not secret:

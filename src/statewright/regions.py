@@ -45,7 +45,10 @@ T = TypeVar("T", bound=Running)
 
 
 class Regions(Generic[T]):
-    """The systems of all regions but the default one. `allowed` are the regions that may be called; empty for all."""
+    """The systems of all regions; that of the default one is its owner's to start and stop.
+
+    `allowed` are the regions that may be called; empty for all.
+    """
 
     def __init__(
         self, default: str, allowed: Sequence[str], store: Store, make: Callable[[str, RegionalStore], T]
@@ -59,6 +62,11 @@ class Regions(Generic[T]):
         self._starting: dict[str, asyncio.Task[T]] = {}
         self._followers: list[Callable[[T], None]] = []
         self._is_open = False
+        self._default_app: App | None = None
+
+    def connect(self, system: T) -> None:
+        """Set the system of the default region, once it is assembled; it is started and stopped by its owner."""
+        self._default_app = system.app
 
     def subscribe(self, follower: Callable[[T], None]) -> None:
         """Register a function that is given each system once it has started."""
@@ -72,6 +80,13 @@ class Regions(Generic[T]):
         """The running systems of regions other than the default one."""
         return list(self._running.values())
 
+    def running(self, region: str) -> App | None:
+        """The application of a region, if that has been called."""
+        if region == self.default:
+            return self._default_app
+        system = self._running.get(region)
+        return None if system is None else system.app
+
     def check(self, region: str) -> None:
         """Refuse a region that the settings exclude, or that is no name of a region. Raises: ApiError."""
         if self._allowed and region not in self._allowed and region != self.default:
@@ -81,15 +96,12 @@ class Regions(Generic[T]):
             raise _refused(f"not '{region[:100]}': a region has a name such as us-east-1.")
 
     async def app_of(self, region: str) -> App:
-        """The application of a region other than the default one; its system is started with the first call.
-
-        Raises: ApiError, StoreError.
-        """
-        running = self._running.get(region)
+        """The application of a region; its system is started with the first call. Raises: ApiError, StoreError."""
+        running = self.running(region)
         if running is None:
             self.check(region)
-            running = await self._started(region)
-        return running.app
+            running = (await self._started(region)).app
+        return running
 
     async def start(self) -> None:
         """Start the systems of all regions that the store has rows of. Raises: StoreError."""

@@ -172,6 +172,8 @@ async def _serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> N
     engine = system.engine
     metrics = system.app.services.metrics
     engine.subscribe(_log_status)
+    if system.regions is not None:
+        system.regions.subscribe(_follow)
     if options.config.time_scale != 1:
         log.warning("waits, back-offs and delays take %g times their stated duration", options.config.time_scale)
     body_bytes = None if options.config.limits.payload_bytes is not None else OPEN_BODY_BYTES
@@ -370,6 +372,13 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
     except ImportError:
         return asyncio.new_event_loop
     return uvloop.new_event_loop
+
+
+def _follow(system: System) -> None:
+    """Log the status changes of a region's executions, and watch its inbox."""
+    log.info("the region %s has a system of its own now", system.app.config.region)
+    system.engine.subscribe(_log_status)
+    system.engine.inbox.watch()
 
 
 def _log_status(change: StatusChange) -> None:

@@ -125,7 +125,7 @@ def test_a_topic_gets_events_and_schedules(server):
     assert received(server, url)["Body"] == '{"n":1}'
     create(server, topic, Input="by schedule")
     assert received(server, url)["Body"] == "by schedule"
-    gone, (dead_url, dead) = topic.replace("t-", "none-"), queue(server)
+    gone, (dead_url, dead) = topic.replace(":t-", ":none-"), queue(server)
     rule(server, bus, gone, DeadLetterConfig={"Arn": dead})
     put(server, bus, {"n": 2})
     letter = received(server, dead_url)["MessageAttributes"]
@@ -281,7 +281,7 @@ PATHS = {"InputPathsMap": {"a": "$.detail"}, "InputTemplate": '"<b>"'}
     [
         ({"Arn": "q"}, "Provided Arn is not in correct format"),
         ({"Arn": "arn:aws:kinesis:us-east-1:000000000000:stream/s"}, "does not reach targets of kinesis"),
-        ({"Arn": "arn:aws:events:us-east-1:111111111111:event-bus/x"}, "one account and one region"),
+        ({"Arn": "arn:aws:events:us-east-1:111111111111:event-bus/x"}, "this server has one account"),
         ({"Arn": "arn:aws:scheduler:::aws-sdk:sqs:sendMessage"}, "no universal targets"),
         ({"Arn": QUEUE, "Input": "{"}, "JSON syntax error in input for target 1."),
         ({"Arn": QUEUE, "Input": "1", "InputPath": "$"}, "Only one of Input, InputPath, or InputTransformer"),

@@ -93,6 +93,46 @@ def test_functions_queues_and_machines_of_one_name_live_apart(server):
     )  # fmt: skip
 
 
+def test_the_command_line_names_resources_of_a_region(server, statewright, monkeypatch):
+    there = Region(server, THERE)
+    there.machine("only-there", {"StartAt": "End", "States": {"End": {"Type": "Succeed"}}})
+
+    def listed(*options: str) -> bool:
+        return "only-there" in statewright("machine", "list", *options).out
+
+    assert listed("--region", THERE)
+    assert not listed("--region", HERE)
+    assert not listed()
+    monkeypatch.setenv("AWS_REGION", THERE)
+    assert listed()
+    assert not listed("--region", HERE)
+
+
+def test_stacks_of_one_application_go_to_their_regions(server, statewright, tmp_path):
+    queue = {"Type": "AWS::SQS::Queue", "Properties": {"QueueName": "of-stacks"}}
+    outputs = {"Place": {"Value": {"Fn::GetAtt": ["Q", "Arn"]}}}
+    artifacts = {}
+    for stack, region in (("A", "unknown-region"), ("B", THERE)):
+        (tmp_path / f"{stack}.json").write_text(json.dumps({"Resources": {"Q": queue}, "Outputs": outputs}))
+        artifacts[stack] = {
+            "type": "aws:cloudformation:stack", "environment": f"aws://unknown-account/{region}",
+            "properties": {"templateFile": f"{stack}.json"},
+        }  # fmt: skip
+    (tmp_path / "manifest.json").write_text(json.dumps({"version": "36.0.0", "artifacts": artifacts}))
+    done = statewright("deploy", str(tmp_path), "-o", "json")
+    assert done.code == 0, done.out + done.err
+    shown = json.loads(done.out)
+    assert shown["outputs"] == {"Place": f"arn:aws:sqs:{HERE}:000000000000:of-stacks"}
+    assert shown["regions"][THERE]["outputs"] == {"Place": f"arn:aws:sqs:{THERE}:000000000000:of-stacks"}
+    for region in (HERE, THERE):
+        assert Region(server, region).sqs.get_queue_url(QueueName="of-stacks")
+    again = json.loads(statewright("deploy", str(tmp_path), "-o", "json").out)
+    words = {one["outcome"] for part in (again, again["regions"][THERE]) for one in part["resources"]}
+    assert words == {"unchanged"}
+    text = statewright("deploy", str(tmp_path)).out
+    assert f"cdk, 1 resource for {THERE}" in text
+
+
 def test_executions_and_mappings_of_a_second_region_go_on_after_a_kill(tmp_path: Path):
     data = tmp_path / "data"
     first = Server(data)

@@ -152,7 +152,7 @@ class Api:
             return await self._forward(where.service, incoming)
         app = self.app
         if where.region not in ("", app.config.region):
-            app = await self._app_of(where.region, service)
+            app = await self._app_of(where, service, incoming)
         wire = wire_of(service, where.protocol)
         handling.operation, request = await wire.read(incoming)
         if key is None and self.app.config.credentials and handling.operation not in service.open_operations:
@@ -166,12 +166,9 @@ class Api:
             running = self._while_connected(running, incoming.receive, handling.scope.get(WATCH))
         return wire.answer(handling.operation, await running, handling.request_id)
 
-    async def _app_of(self, region: str, service: Service) -> App:
-        """The application for calls of a service that are signed for a region other than the default one.
-
-        Raises: ApiError, StoreError.
-        """
-        regions = self.app.regions
+    async def _app_of(self, where: Route, service: Service, incoming: Incoming) -> App:
+        """The application for a call that is for a region other than the default one. Raises: ApiError, StoreError."""
+        regions, region = self.app.regions, where.region
         if regions is None:
             raise ApiError("InvalidSignatureException", f"This server has one region: {self.app.config.region}.")
         if service.regions == GLOBAL:
@@ -186,6 +183,9 @@ class Api:
                 f"'{region[:100]}'.",
                 status=403,
             )
+        if where.service == linked_service(incoming.query, incoming.headers):
+            # The link is not signed, so it begins no region.
+            return regions.running(region) or self.app
         return await regions.app_of(region)
 
     def _is_verified(self, scope: Message, headers: Mapping[str, str]) -> bool:

@@ -48,13 +48,20 @@ class Around(Protocol):
 
 
 class OtherRegions(Protocol):
-    """The applications of the other regions of a server."""
+    """The applications of all regions of a server."""
+
+    @property
+    def default(self) -> str:
+        """The default region."""
 
     def check(self, region: str, /) -> None:
         """Refuse a region that this server may not have. Raises: ApiError."""
 
     async def app_of(self, region: str, /) -> App:
         """The application of a region, which is started with its first call. Raises: ApiError, StoreError."""
+
+    def running(self, region: str, /) -> App | None:
+        """The application of a region, if that has been called."""
 
     def names(self) -> list[str]:
         """The regions that have been called, the default one first."""

@@ -15,6 +15,7 @@ from urllib.parse import parse_qs
 
 from statewright.api.service import CBOR, JSON, QUERY, REST, Service
 from statewright.api.services import BY_NAME, SERVICES
+from statewright.config import DEFAULT_SCOPE
 from statewright.errors import ApiError
 
 FOREIGN: Final = "foreign"
@@ -89,7 +90,7 @@ def _unsigned(method: str, path: str, query: str, headers: Mapping[str, str]) ->
         return Route("lambda", REST)
     linked = linked_service(query, headers)
     if linked is not None:
-        return Route(linked, QUERY)
+        return Route(linked, QUERY, _linked_region(query))
     form = headers.get("content-type", "").startswith("application/x-www-form-urlencoded")
     if form and method == "POST" and _BUCKET_PATH.fullmatch(path) and not _OURS.fullmatch(path):
         return Route("s3", REST)
@@ -106,6 +107,13 @@ def linked_service(query: str, headers: Mapping[str, str]) -> str | None:
         return None
     service = _BY_LINK.get(parse_qs(query, keep_blank_values=True).get("Action", [""])[0])
     return service.name if service is not None else None
+
+
+def _linked_region(query: str) -> str:
+    """The region of the resource that a link names by its ARN; empty if there is none."""
+    named = next((values[0] for name, values in parse_qs(query).items() if name.endswith("Arn")), "")
+    parts = named.split(":", 4)
+    return parts[3] if len(parts) == 5 else ""
 
 
 def form_route(where: Route, query: str, body: bytes) -> Route:
@@ -148,4 +156,6 @@ def signing_scope(query: str, headers: Mapping[str, str]) -> tuple[str, str | No
     else:
         return "", None
     parts = scope.strip().split("/")
-    return (parts[-3], parts[-2]) if len(parts) >= 5 and parts[-2] else ("", None)
+    if len(parts) < 5 or not parts[-2]:
+        return "", None
+    return "" if parts[-3] == DEFAULT_SCOPE else parts[-3], parts[-2]

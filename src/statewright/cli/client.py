@@ -25,6 +25,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Answer = dict[str, Any]
 
 DEFAULT_ENDPOINT: Final = "http://127.0.0.1:4566"
+_REGION: Final = "statewright.region"
+"""Key of the option `--region` in a command's context."""
 FORMS: Final = ("table", "json", "jsonl")
 OWN_SERVICE: Final = "statewright"
 """The service that only Statewright has."""
@@ -78,12 +80,30 @@ _TOKENS: Final = {
 
 
 def endpoint_option(command: Function) -> Function:
-    """`--endpoint URL`, of every command that talks to a server."""
+    """`--endpoint URL` and `--region NAME`, of every command that talks to a server."""
+    with_region = click.option(
+        "--region",
+        metavar="NAME",
+        expose_value=False,
+        callback=_note_region,
+        help="Region; default: AWS_REGION, AWS_DEFAULT_REGION, the server's default one.",
+    )(command)
     return click.option(
         "--endpoint",
         metavar="URL",
         help=f"Server address; default: STATEWRIGHT_ENDPOINT, AWS_ENDPOINT_URL, {DEFAULT_ENDPOINT}.",
-    )(command)
+    )(with_region)
+
+
+def _note_region(context: click.Context, _parameter: click.Parameter, value: str | None) -> None:
+    context.meta[_REGION] = value
+
+
+def chosen_region() -> str | None:
+    """The region that the command line or the environment names; None for neither."""
+    context = click.get_current_context(silent=True)
+    named: str | None = context.meta.get(_REGION) if context is not None else None
+    return named or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or None
 
 
 def form_option(command: Function) -> Function:
@@ -430,13 +450,16 @@ def _make_client(
 def _identity() -> tuple[str, str, str]:
     """Key, secret and region: of statewright.toml here, of the environment, or dummies."""
     from statewright.cli.serving.serve import config_of
+    from statewright.config import DEFAULT_REGION, DEFAULT_SCOPE
 
     config = config_of(None, None)
+    # Settings without a region are maybe not the server's.
+    region = chosen_region() or (config.region if config.region != DEFAULT_REGION else DEFAULT_SCOPE)
     if config.credentials:
         key, secret = next(iter(config.credentials.items()))
-        return key, secret, config.region
+        return key, secret, region
     key, secret = os.environ.get("AWS_ACCESS_KEY_ID", ""), os.environ.get("AWS_SECRET_ACCESS_KEY", "")
-    return (key, secret, config.region) if key and secret else ("test", "test", config.region)
+    return (key, secret, region) if key and secret else ("test", "test", region)
 
 
 def _milliseconds(value: Json) -> int:

@@ -195,8 +195,13 @@ def check_target(target: JsonMapping, config: Config) -> None:
         raise invalid(f"Parameter {arn} is not valid. Reason: {problem}.") from None
     if UNIVERSAL.fullmatch(arn):
         raise invalid(f"Parameter {arn} is not valid. Reason: rules have no universal targets.")
-    if parts[2] == "events" and parts[3:5] != [config.region, config.account]:
-        raise invalid(f"Parameter {arn} is not valid. Reason: this server has one account and one region.")
+    if parts[2] == "events" and parts[4] != config.account:
+        raise invalid(f"Parameter {arn} is not valid. Reason: this server has one account, {config.account}.")
+    if config.is_elsewhere(arn):
+        raise invalid(
+            f"Parameter {arn} is not valid. Reason: this version of Statewright has targets in the rule's own region, "
+            f"{config.region}, only."
+        )
     _check_template(target)
 
 

@@ -129,7 +129,12 @@ class Buses:
 
     def name_of(self, name_or_arn: str | None) -> str:
         """The name of an existing bus. Raises: ApiError (`ResourceNotFoundException`)."""
-        return self.get(bus_name(name_or_arn)).name
+        return self.get(self.name_in(name_or_arn)).name
+
+    def name_in(self, name_or_arn: str | None) -> str:
+        """The name of a bus from its name or ARN, the default bus for None. An ARN of another region stays as it is."""
+        text = name_or_arn or DEFAULT_BUS
+        return text if self._config.is_elsewhere(text) else text.rpartition(":event-bus/")[2]
 
     def all(self, prefix: str = "") -> list[Bus]:
         """Buses by name."""
@@ -194,7 +199,7 @@ class Buses:
             )
             answers.append({"EventId": event["id"]})
             # An unknown bus accepts the event, which is then dropped (observed).
-            events.append((bus_name(entry.get("EventBusName")), event))
+            events.append((self.name_in(entry.get("EventBusName")), event))
         deliveries: list[Delivery] = []
         for (_, event), matches in zip(events, await self._matched(events), strict=True):
             if matches is None:
@@ -261,11 +266,6 @@ class Buses:
             log.warning("an event about %s reaches no rule: %s", event["detail"]["executionArn"], TOO_MUCH_WORK)
         elif matches:
             await self._deliveries.accept(self.rules.deliveries_of(event, matches))
-
-
-def bus_name(name_or_arn: str | None) -> str:
-    """The name of a bus from its name or ARN; the default bus for None."""
-    return (name_or_arn or DEFAULT_BUS).rpartition(":event-bus/")[2]
 
 
 def entry_bytes(entry: JsonMapping) -> int:

@@ -153,7 +153,7 @@ class Connections:
 
     async def create_destination(self, request: JsonMapping) -> ApiDestination:
         """Create an API destination. The request has the members of CreateApiDestination. Raises: ApiError."""
-        await self.connections.get(name_in(request["ConnectionArn"]))
+        await self.connections.get(name_in(request["ConnectionArn"], self._config))
         now_ms = self._clock.now_ms()
         return await self.destinations.add(
             ApiDestination(
@@ -167,7 +167,7 @@ class Connections:
         """Change an API destination. Raises: ApiError."""
         found = await self.destinations.get(request["Name"])
         if request.get("ConnectionArn"):
-            await self.connections.get(name_in(request["ConnectionArn"]))
+            await self.connections.get(name_in(request["ConnectionArn"], self._config))
         return await self.destinations.write(
             replace(
                 found, connection_arn=request.get("ConnectionArn", found.connection_arn),
@@ -179,8 +179,13 @@ class Connections:
         )  # fmt: skip
 
 
-def name_in(arn: str) -> str:
-    """The name in the ARN of a connection or an API destination (`...:connection/<name>/<id>`); a name as it is."""
+def name_in(arn: str, config: Config) -> str:
+    """The name in the ARN of a connection or an API destination (`...:connection/<name>/<id>`); a name as it is.
+
+    An ARN of another region stays as it is: no resource has such a name.
+    """
+    if config.is_elsewhere(arn):
+        return arn
     return arn.rpartition(":")[2].partition("/")[2].partition("/")[0] if "/" in arn else arn
 
 

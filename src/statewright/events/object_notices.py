@@ -7,7 +7,7 @@ retried until its destination accepts it; if its destination no longer exists, i
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -33,13 +33,58 @@ from statewright.objects.records import Bucket
 from statewright.payload import JsonMapping
 from statewright.query.matching import Matching
 from statewright.stores.protocol import EntryRow
+from statewright.stores.regional import RegionalCatalogue
 
 SOURCE: Final = "aws.s3"
 SUBJECT: Final = "Amazon S3 Notification"
 
 
+class NoticesByRegion:
+    """See `objects.notifications.Outbox`: the notices of all buckets, each by the components of the bucket's region.
+
+    Their entries are in the namespace of that region.
+    """
+
+    def __init__(self, default: ObjectNotices) -> None:
+        self._default = default
+        self._others: dict[str, tuple[ObjectNotices, RegionalCatalogue]] = {}
+
+    def add(self, region: str, notices: ObjectNotices, catalogue: RegionalCatalogue) -> None:
+        """Register the components of a region other than the default one."""
+        self._others[region] = notices, catalogue
+
+    def prepare(self, bucket: Bucket, changes: Sequence[Change]) -> list[list[EntryRow]]:
+        """See `Outbox.prepare`."""
+        other = self._others.get(bucket.place)
+        if other is None:
+            return self._default.prepare(bucket, changes)
+        notices, catalogue = other
+        return [catalogue.stored(rows) for rows in notices.prepare(bucket, changes)]
+
+    def written(self, rows: Sequence[EntryRow]) -> None:
+        """See `Outbox.written`."""
+        for notices, own in self._by_region(rows):
+            notices.written(own)
+
+    def unsure(self, rows: Sequence[EntryRow]) -> None:
+        """See `Outbox.unsure`."""
+        for notices, own in self._by_region(rows):
+            notices.unsure(own)
+
+    def _by_region(self, rows: Sequence[EntryRow]) -> Iterator[tuple[ObjectNotices, Sequence[EntryRow]]]:
+        """The entries of each region, as it has them."""
+        left = rows
+        for notices, catalogue in self._others.values():
+            own = [row for row in left if catalogue.has(row)]
+            if own:
+                left = [row for row in left if not catalogue.has(row)]
+                yield notices, catalogue.seen(own)
+        if left:
+            yield self._default, left
+
+
 class ObjectNotices:
-    """See `objects.notifications.Outbox`."""
+    """The notices of one region's buckets. See `objects.notifications.Outbox`."""
 
     def __init__(self, clock: Clock, config: Config, deliveries: Deliveries, buses: Buses) -> None:
         self._clock = clock

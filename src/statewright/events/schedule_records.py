@@ -151,7 +151,9 @@ def invalid(text: str) -> ApiError:
     return ApiError("ValidationException", text)
 
 
-def check(schedule: Schedule, now_ms: int, calls: CallService | None, before: Schedule | None = None) -> None:
+def check(
+    schedule: Schedule, now_ms: int, calls: CallService | None, config: Config, before: Schedule | None = None
+) -> None:
     """Check a schedule; dates that it had `before` may have passed.
 
     Raises: ApiError (`ValidationException`).
@@ -167,7 +169,7 @@ def check(schedule: Schedule, now_ms: int, calls: CallService | None, before: Sc
     if not isinstance(expression, At):
         _check_dates(schedule, now_ms, before)
     _check_window(schedule.window)
-    _check_target(schedule.target, calls)
+    _check_target(schedule.target, calls, config)
 
 
 def _check_dates(schedule: Schedule, now_ms: int, before: Schedule | None) -> None:
@@ -197,7 +199,7 @@ _PARAMETERS: Final = {
 }  # fmt: skip
 
 
-def _check_target(target: JsonMapping, calls: CallService | None) -> None:
+def _check_target(target: JsonMapping, calls: CallService | None, config: Config) -> None:
     arn = target["Arn"]
     universal = UNIVERSAL.fullmatch(arn)
     if universal is not None:
@@ -214,9 +216,11 @@ def _check_target(target: JsonMapping, calls: CallService | None) -> None:
         call_of(target, "{}", "check")
     except Unsupported as problem:
         raise invalid(f"Provided Arn is not in correct format. {str(problem)[0].upper()}{str(problem)[1:]}.") from None
+    if config.is_elsewhere(arn):
+        # These texts are Statewright's own.
+        raise invalid(f"{arn} is elsewhere: the target of a schedule is in its region, {config.region}.")
     for name, service in _PARAMETERS.items():
         if target.get(name) and parts[2] != service:
-            # This text and the next ones are Statewright's own.
             raise invalid(f"{name} cannot be given for a target of {parts[2]}.")
     if parts[2] == "events" and not target.get("EventBridgeParameters"):
         raise invalid("EventBridgeParameters must be given for a target that is an event bus.")

@@ -91,7 +91,7 @@ class Scheduler:
         fields = requested(request)
         made = Schedule(name, group, number, created_ms=now_ms, modified_ms=now_ms, token=request.get("ClientToken"),
                         **fields)  # fmt: skip
-        check(made, now_ms, self._deliveries.calls)
+        check(made, now_ms, self._deliveries.calls, self._config)
         made = self._armed(replace(made, anchor_ms=_anchor(made, now_ms)), now_ms)
         if await self._write(made, completion):
             self._arm(made)
@@ -114,7 +114,7 @@ class Scheduler:
                             stored=there.stored, token=there.token, **fields)  # fmt: skip
             same = (made.expression, made.start_ms) == (there.expression, there.start_ms)
             made = replace(made, anchor_ms=there.anchor_ms if same else _anchor(made, now_ms))
-            check(made, now_ms, self._deliveries.calls, there)
+            check(made, now_ms, self._deliveries.calls, self._config, there)
             made = self._armed(made, now_ms)
             if await self._write(made, completion):
                 self._due.disarm(made.number)

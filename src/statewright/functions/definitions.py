@@ -307,7 +307,7 @@ class Definitions:
         found = {}
         for arn in arns:
             parts = arn.split(":")
-            known = len(parts) == 8 and parts[7].isdigit()
+            known = len(parts) == 8 and parts[7].isdigit() and not self.config.is_elsewhere(arn)
             version = await self.records.layer_versions.get(f"{parts[6]}:{parts[7]}") if known else None
             if version is None:
                 raise invalid(f"Layer version {arn} does not exist.")

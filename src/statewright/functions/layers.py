@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from statewright.config import Config
 from statewright.functions.definitions import Code, Definitions
 from statewright.functions.names import layer_arn, refusal
 from statewright.functions.records import LAYER, LAYER_VERSION, Layer, LayerVersion
@@ -38,7 +39,7 @@ class Layers:
         architectures: Sequence[str] = (), license: str | None = None,
     ) -> LayerVersion:  # fmt: skip
         """Publish a package as the next version of a layer. Raises: ApiError (`InvalidParameterValueException`)."""
-        name = layer_name(name_or_arn)
+        name = layer_name(name_or_arn, self.definitions.config)
         definitions = self.definitions
         data = await definitions.zip_bytes(code)
         with definitions.clock.busy():
@@ -55,7 +56,7 @@ class Layers:
 
     async def get(self, name_or_arn: str, number: int) -> LayerVersion:
         """One version. Raises: ApiError (`ResourceNotFoundException`)."""
-        name = layer_name(name_or_arn)
+        name = layer_name(name_or_arn, self.definitions.config)
         found = await self.records.layer_versions.get(f"{name}:{number}")
         if found is None:
             raise refusal("ResourceNotFoundException", f"Layer version {self.arn(name, number)} does not exist.")
@@ -64,7 +65,7 @@ class Layers:
     async def by_arn(self, arn: str) -> LayerVersion:
         """One version by its ARN. Raises: ApiError (`ResourceNotFoundException`, `ValidationException`)."""
         parts = arn.split(":")
-        if len(parts) != 8 or not parts[7].isdigit():
+        if len(parts) != 8 or not parts[7].isdigit() or self.definitions.config.is_elsewhere(arn):
             raise refusal(
                 "ValidationException",
                 f"1 validation error detected: Value '{arn}' at 'arn' is not one of a layer version",
@@ -75,7 +76,7 @@ class Layers:
         self, name_or_arn: str, after: Place | None, limit: int, fits: Fitting
     ) -> tuple[list[LayerVersion], Place | None]:
         """Versions of a layer that fit, newest first, and the start of the next page."""
-        name = layer_name(name_or_arn)
+        name = layer_name(name_or_arn, self.definitions.config)
         found: list[LayerVersion] = []
         async for version in self.records.layer_versions.walk(name, after, newest_first=True):
             if not fits(version):
@@ -97,7 +98,7 @@ class Layers:
 
     async def delete(self, name_or_arn: str, number: int) -> None:
         """Delete a version; functions that use it keep it until they change. Harmless if it does not exist."""
-        found = await self.records.layer_versions.get(f"{layer_name(name_or_arn)}:{number}")
+        found = await self.records.layer_versions.get(f"{layer_name(name_or_arn, self.definitions.config)}:{number}")
         if found is not None:
             await self.records.layer_versions.delete(found)
 
@@ -106,6 +107,7 @@ class Layers:
         return layer_arn(self.definitions.config, name, number)
 
 
-def layer_name(name_or_arn: str) -> str:
-    """The bare name of a layer."""
-    return name_or_arn.split(":")[6] if name_or_arn.startswith("arn:") else name_or_arn
+def layer_name(name_or_arn: str, config: Config) -> str:
+    """The bare name of a layer. An ARN of another region stays as it is: no layer has such a name."""
+    is_here = name_or_arn.startswith("arn:") and not config.is_elsewhere(name_or_arn)
+    return name_or_arn.split(":")[6] if is_here else name_or_arn

@@ -183,7 +183,7 @@ class HttpTasks:
             return None
         connection = await self._connections.connection(arn)
         if connection is None:
-            name = name_in(arn)
+            name = name_in(arn, self._config)
             cause = (
                 f"There is no connection {name}. Create it with events:CreateConnection, or in statewright.toml: "
                 f'[connections.{name}] auth = "basic", user = "...", password = "..."'

@@ -22,7 +22,7 @@ class StoredConnections:
 
     async def connection(self, arn: str) -> Connection | None:
         """The settings of a connection; None if there is none."""
-        name = name_in(arn)
+        name = name_in(arn, self._config)
         configured = self._config.connections.get(name)
         if configured is not None or self._connections is None:
             return configured
@@ -31,7 +31,9 @@ class StoredConnections:
 
     async def destination(self, arn: str) -> ApiDestination:
         """Raises: ApiError."""
-        found = await self._destinations.get(name_in(arn)) if self._destinations is not None else None
+        found = await self._destinations.get(name_in(arn, self._config)) if self._destinations is not None else None
         if found is None:
-            raise ApiError("ResourceNotFoundException", f"There is no API destination {name_in(arn)}.", status=404)
+            raise ApiError(
+                "ResourceNotFoundException", f"There is no API destination {name_in(arn, self._config)}.", status=404
+            )
         return found

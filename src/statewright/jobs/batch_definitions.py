@@ -212,13 +212,18 @@ class Definitions:
 
     async def delete_queue(self, name: str) -> None:
         """Delete a disabled job queue. Raises: ApiError."""
-        queue = self.queues.get(name.rpartition("/")[2])
+        queue = self.queues.get(self._name(name))
         if queue is None:
             return
         if queue.state != "DISABLED":
             raise refused("Cannot delete, found existing JobQueue relationship: the queue must be DISABLED first.")
         await self._queue_entries.delete([queue])
         del self.queues[queue.name]
+
+    def _name(self, name_or_arn: str) -> str:
+        """The name in an ARN; one of another region stays as it is."""
+        is_elsewhere = name_or_arn.startswith("arn:") and not name_or_arn.startswith(self._prefix)
+        return name_or_arn if is_elsewhere else name_or_arn.rpartition("/")[2]
 
     def queue(self, name: str) -> Queue:
         """A job queue by name or ARN. Raises: ApiError."""
@@ -241,7 +246,7 @@ class Definitions:
 
     async def update_environment(self, request: Mapping[str, Json]) -> Environment:
         """Change a compute environment. Raises: ApiError."""
-        name = request["computeEnvironment"].rpartition("/")[2]
+        name = self._name(request["computeEnvironment"])
         if name not in self.environments:
             raise refused(f"Compute environment {request['computeEnvironment']} not found.")
         before = self.environments[name]
@@ -255,7 +260,7 @@ class Definitions:
 
     async def delete_environment(self, name: str) -> None:
         """Delete a disabled compute environment that no job queue uses. Raises: ApiError."""
-        found = self.environments.get(name.rpartition("/")[2])
+        found = self.environments.get(self._name(name))
         if found is None:
             return
         orders = (queue.shown.get("computeEnvironmentOrder") or () for queue in self.queues.values())

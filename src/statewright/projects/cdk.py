@@ -17,7 +17,7 @@ from statewright.projects.cloudformation import Identity, Stack, stack_name
 from statewright.projects.evaluation import Unresolved
 from statewright.projects.finding import CDK_MANIFEST as MANIFEST
 from statewright.projects.ordering import arrange
-from statewright.projects.resources import Place, Project, Resource
+from statewright.projects.resources import Place, Project, Resource, Stacks
 from statewright.projects.sources import Sources, Steps, meant
 from statewright.projects.stacks import Setting, read_stack
 from statewright.projects.supported import tell_unsupported
@@ -29,7 +29,9 @@ _UNKNOWN: Final = ("unknown-account", "unknown-region")
 _DEEPEST: Final = 5
 
 
-def read(place: Path, account: str, region: str, parameters: Mapping[str, str], name: str) -> Project:
+def read(
+    place: Path, account: str, region: str, parameters: Mapping[str, str], name: str, which: Stacks = "all"
+) -> Project:
     """Read an assembly: its folder, its manifest, or the `cdk.json` of an application that has none yet.
 
     The project is called `name`, or as its only stack, or as its folder. Ids that several stacks have are put behind
@@ -43,11 +45,12 @@ def read(place: Path, account: str, region: str, parameters: Mapping[str, str], 
         sources.watch(folder / "cdk.out" / MANIFEST)
         sources.error(Place(place), "the application has no output yet: run cdk synth, and again after each change")
         return Project(name or stack_name(root), root, "cdk", sources.files, {}, (), findings=sources.findings)
-    assembly = _Assembly(sources, account, region, parameters)
+    assembly = _Assembly(sources, account, region, parameters, which)
     assembly.find(folder, 0)
     stacks = assembly.read()
-    chosen = stacks[0].identity.name if len(stacks) == 1 else stack_name(root)
-    return _project(name or chosen, root, sources, stacks, parameters)
+    chosen = stacks[0].identity.name if len(stacks) == 1 and not assembly.elsewhere else stack_name(root)
+    project = _project(name or chosen, root, sources, stacks, parameters)
+    return replace(project, regions=tuple(dict.fromkeys(assembly.elsewhere)))
 
 
 @dataclass(slots=True)
@@ -66,7 +69,12 @@ class _Artifact:
 class _Assembly:
     """The contents of an application's manifests."""
 
-    def __init__(self, sources: Sources, account: str, region: str, parameters: Mapping[str, str]) -> None:
+    def __init__(
+        self, sources: Sources, account: str, region: str, parameters: Mapping[str, str], which: Stacks
+    ) -> None:
+        self.elsewhere: list[str] = []
+        """The other regions of stacks that are not read."""
+        self._which = which
         self._sources = sources
         self._account = account
         self._region = region
@@ -101,7 +109,7 @@ class _Assembly:
 
     def read(self) -> list[Stack]:
         """Every stack that can be read, each after those whose exports it needs."""
-        if not self._stacks and not self._sources.findings:
+        if not self._stacks and not self.elsewhere and not self._sources.findings:
             self._sources.warning(Place(self._sources.root), "the output of the CDK application has no stacks")
         for artifact in self._stacks.values():
             self._read(artifact)
@@ -110,7 +118,11 @@ class _Assembly:
     def _add(self, id_: str, folder: Path, body: JsonMapping, properties: JsonMapping) -> None:
         account, region = self._account, self._region
         parts = str(body.get("environment", "")).removeprefix("aws://").split("/")
-        if len(parts) == 2 and parts[1] not in _UNKNOWN and parts[1] != region:
+        named = parts[1] if len(parts) == 2 and parts[1] not in _UNKNOWN else None
+        if self._which != "all" and named != region and (named is not None or self._which == "named"):
+            self.elsewhere += [named] if named is not None else []
+            return
+        if named not in (None, region):
             self._sources.info(
                 Place(folder / MANIFEST), f"the stack {id_} is for {parts[1]}; it is deployed to {region} here"
             )

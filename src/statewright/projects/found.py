@@ -14,7 +14,7 @@ from statewright.projects.finding import SERVERLESS, TEMPLATES
 from statewright.projects.functions import find_functions
 from statewright.projects.plain import folder_files, read_folder, with_tables
 from statewright.projects.reading import read_project
-from statewright.projects.resources import Project, ProjectError
+from statewright.projects.resources import Project, ProjectError, Stacks
 
 _NONE: Mapping[str, str] = {}
 
@@ -26,10 +26,12 @@ def find_project(
     parameters: Mapping[str, str] = _NONE,
     stage: str | None = None,
     express: frozenset[str] = frozenset(),
+    stacks: Stacks = "all",
 ) -> Project:
     """The project of a folder, or the one that a file describes; `config` is what `statewright.toml` beside it says.
 
-    A folder without a project file is a project of its own, made of its definitions and functions.
+    `stacks` are those of a CDK application that are read. A folder without a project file is a project of its own, made
+    of its definitions and functions.
 
     Raises: ProjectError when a file is no project.
     """
@@ -43,6 +45,7 @@ def find_project(
             parameters={**settings.parameters, **parameters},
             stage=stage or settings.stage,
             name=settings.name or "",
+            stacks=stacks,
         )
     except ProjectError:
         if not place.is_dir() or settings.template:

@@ -15,7 +15,7 @@ from statewright.projects.cloudformation import Identity, Stack, home_of, stack_
 from statewright.projects.evaluation import text_of
 from statewright.projects.finding import SERVERLESS, TEMPLATES, project_file
 from statewright.projects.ordering import arrange
-from statewright.projects.resources import Place, Project, ProjectError
+from statewright.projects.resources import Place, Project, ProjectError, Stacks
 from statewright.projects.sam.config import read_samconfig
 from statewright.projects.serverless import sections as serverless
 from statewright.projects.sources import Sources, meant
@@ -33,13 +33,14 @@ def read_project(
     parameters: Mapping[str, str] = _NONE,
     stage: str | None = None,
     name: str = "",
+    stacks: Stacks = "all",
 ) -> Project:
     """Read the project of a folder, or the one that a file describes.
 
     A folder's project is the first that exists: a template with resources, the output of a CDK application, a
     `serverless.yml`, a packaged template. `parameters` replace those of the file; `stage` is for kinds of files that
-    know stages, and names the environment of a `samconfig.toml`; `name` replaces the name that the files give. The
-    problems of the project are in its findings.
+    know stages, and names the environment of a `samconfig.toml`; `name` replaces the name that the files give. `stacks`
+    are those of a CDK application that are read. The problems of the project are in its findings.
 
     Raises: ProjectError when there is nothing to read.
     """
@@ -55,7 +56,7 @@ def read_project(
     if kind == "serverless":
         return serverless.read(file, account, region, parameters, stage or None, name)
     if kind == "cdk":
-        return cdk.read(file, account, region, parameters, name)
+        return cdk.read(file, account, region, parameters, name, stacks)
     sources = Sources(file.parent)
     settings = read_samconfig(home_of(file), stage or "default", sources)
     identity = Identity(name or settings.stack_name or stack_name(file), account, region)

@@ -19,6 +19,8 @@ from typing import Literal
 from statewright.payload import Json
 
 FindingSeverity = Literal["ERROR", "WARNING", "INFO"]
+Stacks = Literal["all", "own", "named"]
+"""Which stacks of a project are read: all, those of the region or of none, or those that name the region."""
 ProjectKind = Literal["sam", "cdk", "serverless", "folder"]
 
 
@@ -90,6 +92,8 @@ class Project:
     outputs: Mapping[str, Json] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     parameters: Mapping[str, str] = field(default_factory=dict)
+    regions: tuple[str, ...] = ()
+    """Other regions that stacks of the project name, if only one region's stacks were asked for."""
 
 
 class ProjectError(Exception):

@@ -67,7 +67,7 @@ class Parameters:
 
     async def get(self, name: str) -> Parameter:
         """A parameter's row, by its name or ARN. Raises: ApiError (`ParameterNotFound`)."""
-        for candidate in _candidates(name):
+        for candidate in () if self._config.is_elsewhere(name) else _candidates(name):
             found = await self._parameters.get(candidate)
             if found is not None:
                 return found

@@ -39,6 +39,10 @@ class RegionalCatalogue:
         """Entries of this region as the whole store has them."""
         return [replace(row, kind=self._prefix + row.kind) for row in rows]
 
+    def has(self, row: EntryRow) -> bool:
+        """True if an entry of the whole store is of this region."""
+        return row.kind.startswith(self._prefix)
+
     def seen(self, rows: Sequence[EntryRow]) -> list[EntryRow]:
         """Entries of the whole store as this region has them."""
         start = len(self._prefix)

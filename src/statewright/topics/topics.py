@@ -179,6 +179,11 @@ class Topics:
         """
         hub = self.find(arn)
         check_endpoint(protocol, endpoint, hub.topic.fifo)
+        if self._config.is_elsewhere(endpoint):
+            raise invalid(
+                "Endpoint Reason: this version of Statewright delivers to queues and functions of the topic's region, "
+                f"{self._config.region}"
+            )
         scope = attributes.get("FilterPolicyScope", ATTRIBUTES)
         try:
             # The scope comes first: the checks of a filter depend on it.

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from statewright.api.routing import Route, bucket_in_host, route, signing_service
@@ -13,7 +15,7 @@ def signed_for(service: str) -> dict[str, str]:
 
 def test_the_scope_of_the_signature_comes_first():
     headers = {**signed_for("states"), "x-amz-target": "AWSStepFunctions.ListActivities"}
-    assert route("POST", "/", "", headers) == Route("states", "json")
+    assert route("POST", "/", "", headers) == Route("states", "json", "us-east-1")
 
 
 def test_the_target_is_enough():
@@ -23,7 +25,9 @@ def test_the_target_is_enough():
 def test_a_presigned_query_has_a_scope_too():
     query = "X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKID%2F20260101%2Fus-east-1%2Fstates%2Faws4_request"
     assert signing_service(query, {}) == "states"
-    assert route("POST", "/", query, {"x-amz-target": "AWSStepFunctions.TestState"}) == Route("states", "json")
+    found = route("POST", "/", query, {"x-amz-target": "AWSStepFunctions.TestState"})
+    assert found == Route("states", "json", "us-east-1")
+    assert route("POST", "/", query.replace("us-east-1", "default"), {}).region == "", "the server's default region"
 
 
 @pytest.mark.parametrize(
@@ -68,7 +72,9 @@ FORM = {"content-type": "application/x-www-form-urlencoded; charset=utf-8"}
     ],
 )
 def test_every_service_is_found(method, path, query, headers, expected):
-    assert route(method, path, query, headers) == expected
+    found = route(method, path, query, headers)
+    is_signed = "authorization" in headers or "X-Amz-Credential=" in query
+    assert found == replace(expected, region="us-east-1" if is_signed else "")
 
 
 @pytest.mark.parametrize("path", ["/console", "/console/api/x", "/favicon.ico"])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from statewright.api.service import REST, Service
+from statewright.api.service import APART, REST, Service
 
 SERVICE: Final = Service(
     name="batch",
     title="Batch",
     document="jobs.md",
     package=__package__,
+    regions=APART,
     operations=(
         "definitions",
         "jobs",

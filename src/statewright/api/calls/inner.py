@@ -47,6 +47,13 @@ class InnerCalls:
         assert self._app is not None, "connect() comes before the first call"
         return self._app
 
+    def app_in(self, region: str | None) -> App:
+        """The application of a region that runs, otherwise the own one."""
+        app = self.app
+        if region is None or region == app.config.region or app.regions is None:
+            return app
+        return app.regions.running(region) or app
+
     async def states(
         self, name: str, request: JsonObject, sent_by: str | None = None, completion: Completion[Json] | None = None
     ) -> Json:
@@ -83,9 +90,18 @@ class OwnInvoker:
         """The content type that its answers would have on the wire."""
 
     async def __call__(
-        self, operation: str, request: JsonObject, *, request_id: str, completion: Completion[Json] | None = None
+        self,
+        operation: str,
+        request: JsonObject,
+        *,
+        request_id: str,
+        completion: Completion[Json] | None = None,
+        region: str | None = None,
     ) -> Json:
-        """Run an operation. Raises: ApiError, with the HTTP status that a caller outside would see."""
+        """Run an operation, in another region if one is given that runs.
+
+        Raises: ApiError, with the HTTP status that a caller outside would see.
+        """
         streamed = _streamed_member(self._service, operation)
         if streamed is not None:
             from statewright.api.protocols.uploads import Upload
@@ -94,7 +110,7 @@ class OwnInvoker:
             request = {**request, streamed: Upload(_once(content), len(content))}
         try:
             call = Call(self._service, operation, request_id, completion=completion)
-            return await perform(self._calls.app, call, request)
+            return await perform(self._calls.app_in(region), call, request)
         except ApiError as error:
             error.status = status_of(error, self._service)
             raise

@@ -6,6 +6,7 @@ operations are those of the API.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from functools import cache
@@ -68,7 +69,9 @@ class TargetCalls:
         signing, name = known
         members = request_members(signing, name, request)
         try:
-            answer: JsonMapping = await self._invokers[signing](name, members, request_id=request_id)
+            answer: JsonMapping = await self._invokers[signing](
+                name, members, request_id=request_id, region=_region_of(members)
+            )
         except ApiError as error:
             raise (legacy(error) if signing == "sqs" else error) from None
         return answer
@@ -79,6 +82,18 @@ def _known(service: str, action: str) -> tuple[str, str] | None:
     found = SERVICES_BY_SDK_NAME.get(service.lower())
     name = operation_named(found.name, action) if found is not None else None
     return None if found is None or name is None else (found.name, name)
+
+
+_PLACES: Final = ("QueueUrl", "FunctionName", "stateMachineArn", "TopicArn")
+"""The members of requests that name a resource, and with it its region."""
+_REGION: Final = re.compile(r"arn:[^:]*:[^:]*:(?P<arn>[^:]+):.*|https://sqs\.(?P<host>[^./]+)\..*", re.DOTALL)
+
+
+def _region_of(request: JsonMapping) -> str | None:
+    """The region of the resource that a request is for; `None` if it names none."""
+    place = next((request[name] for name in _PLACES if name in request), None)
+    found = _REGION.fullmatch(place) if isinstance(place, str) else None
+    return None if found is None else found["arn"] or found["host"]
 
 
 @cache

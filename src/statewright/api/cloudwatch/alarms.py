@@ -147,26 +147,26 @@ def shown(app: App, alarm: Alarm) -> JsonObject:
 @operation(SERVICE, "TagResource")
 async def tag_resource(app: App, _call: Call, request: Json) -> None:
     """Add tags to an alarm."""
-    await app.services.alarms.tag(_name_in(request["ResourceARN"]), tags_by_key(request["Tags"]))
+    await app.services.alarms.tag(_name_in(app, request["ResourceARN"]), tags_by_key(request["Tags"]))
 
 
 @operation(SERVICE, "UntagResource")
 async def untag_resource(app: App, _call: Call, request: Json) -> None:
     """Remove tags from an alarm."""
-    await app.services.alarms.tag(_name_in(request["ResourceARN"]), {}, request["TagKeys"])
+    await app.services.alarms.tag(_name_in(app, request["ResourceARN"]), {}, request["TagKeys"])
 
 
 @operation(SERVICE, "ListTagsForResource")
 async def list_tags_for_resource(app: App, _call: Call, request: Json) -> Json:
     """List the tags of an alarm; a dashboard has none."""
-    alarm = app.services.alarms.get(_name_in(request["ResourceARN"]))
+    alarm = app.services.alarms.get(_name_in(app, request["ResourceARN"]))
     if alarm is None:
         raise ApiError("ResourceNotFoundException", "", status=404)
     return {"Tags": tag_list(alarm.tags)}
 
 
-def _name_in(arn: str) -> str:
-    found = _ARN.fullmatch(arn)
+def _name_in(app: App, arn: str) -> str:
+    found = None if app.config.is_elsewhere(arn) else _ARN.fullmatch(arn)
     if found is None:
         raise invalid(f"Statewright has tags of alarms only; {arn} is not the ARN of an alarm.")
     return found[1]

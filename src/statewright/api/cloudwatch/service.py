@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from statewright.api.building import Building
 from statewright.api.events.service import build_buses
-from statewright.api.service import CBOR, JSON, QUERY, Service
+from statewright.api.service import APART, CBOR, JSON, QUERY, Service
 
 if TYPE_CHECKING:
     from statewright.alarms.alarms import Alarms
@@ -18,6 +18,7 @@ SERVICE: Final = Service(
     title="CloudWatch",
     document="metrics.md",
     package=__package__,
+    regions=APART,
     operations=(
         "metrics",
         "statistics",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from statewright.api.building import Building
 from statewright.api.s3.service import build_objects
-from statewright.api.service import JSON, Service
+from statewright.api.service import APART, JSON, Service
 
 if TYPE_CHECKING:
     from statewright.tables.tables import Tables
@@ -16,6 +16,7 @@ SERVICE: Final = Service(
     title="DynamoDB",
     document="tables.md",
     package=__package__,
+    regions=APART,
     operations=(
         "tables",
         "items",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from statewright.api.service import JSON, Service
+from statewright.api.service import APART, JSON, Service
 
 SERVICE: Final = Service(
     name="dynamodbstreams",
     title="DynamoDB Streams",
     document="tables.md",
     package=__package__,
+    regions=APART,
     operations=("streams",),
     protocols=(JSON,),
     wires="statewright.api.dynamodb.wires",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from statewright.api.building import Building
-from statewright.api.service import JSON, Service
+from statewright.api.service import APART, JSON, Service
 from statewright.api.sts.service import build_role_sessions
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ SERVICE: Final = Service(
     title="ECS",
     document="jobs.md",
     package=__package__,
+    regions=APART,
     operations=(
         "definitions",
         "clusters",

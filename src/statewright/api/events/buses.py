@@ -10,7 +10,7 @@ import orjson
 from statewright.api.operations import App, Call, operation
 from statewright.background import beyond_in_thread
 from statewright.events.bus_records import DEFAULT_BUS, Bus, invalid, read_pattern
-from statewright.events.buses import TOO_MUCH_WORK, bus_name
+from statewright.events.buses import TOO_MUCH_WORK
 from statewright.pages import PageTokens
 from statewright.payload import Json, JsonObject
 from statewright.query.matching import LOOP_WORK, MOST_WORK, Matching, TooMuchWork
@@ -51,14 +51,16 @@ async def create_event_bus(app: App, _call: Call, request: Json) -> Json:
 async def update_event_bus(app: App, _call: Call, request: Json) -> Json:
     """Change the description and settings of a bus."""
     shown = {name: request[name] for name in SHOWN if request.get(name) is not None}
-    bus = await app.services.buses.update(bus_name(request.get("Name")), request.get("Description"), shown)
+    bus = await app.services.buses.update(
+        app.services.buses.name_in(request.get("Name")), request.get("Description"), shown
+    )
     return {"Arn": bus.arn(app.config), "Name": bus.name, **_shown(bus)}
 
 
 @operation("events", "DescribeEventBus")
 async def describe_event_bus(app: App, _call: Call, request: Json) -> Json:
     """Describe a bus."""
-    bus = app.services.buses.get(bus_name(request.get("Name")))
+    bus = app.services.buses.get(app.services.buses.name_in(request.get("Name")))
     return {
         "Name": bus.name, "Arn": bus.arn(app.config), "CreationTime": bus.created_ms,
         "LastModifiedTime": bus.modified_ms, **({"Policy": bus.policy} if bus.policy is not None else {}),

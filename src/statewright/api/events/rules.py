@@ -140,7 +140,7 @@ async def list_tags_for_resource(app: App, _call: Call, request: Json) -> Json:
 
 def _named(app: App, arn: str) -> tuple[str, str]:
     """The bus and rule in an ARN; the rule is empty for a bus. Raises: ApiError."""
-    kind, _, rest = arn.split(":", 5)[-1].partition("/")
+    kind, _, rest = ("", "", "") if app.config.is_elsewhere(arn) else arn.split(":", 5)[-1].partition("/")
     if kind == "event-bus" and rest:
         return app.services.buses.get(rest).name, ""
     if kind == "rule" and rest:

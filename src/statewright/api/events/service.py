@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from statewright.api.building import Building
-from statewright.api.service import JSON, Service
+from statewright.api.service import APART, JSON, Service
 
 if TYPE_CHECKING:
     from statewright.events.archives.archives import Archives
@@ -16,6 +16,7 @@ SERVICE: Final = Service(
     title="EventBridge",
     document="events.md",
     package=__package__,
+    regions=APART,
     operations=(
         "buses",
         "rules",

@@ -33,17 +33,17 @@ TOKENS: Final = PageTokens[tuple[int, str]]("logs", invalid_token)
 shapes.refuse_with("logs", lambda problems: invalid(shapes.problem_text(problems)))
 
 
-def name_of(request: Json) -> str:
+def name_of(app: App, request: Json) -> str:
     """The group of a request, by its name or ARN. Raises: ApiError."""
     name, identifier = request.get("logGroupName"), request.get("logGroupIdentifier")
     if (name is None) == (identifier is None):
         raise invalid("Exactly one of logGroupName and logGroupIdentifier must be given.")
-    found: str = name if identifier is None else _in_arn(identifier)
+    found: str = name if identifier is None else _in_arn(app, identifier)
     return found
 
 
-def _in_arn(text: str) -> str:
-    found = _ARN.fullmatch(text)
+def _in_arn(app: App, text: str) -> str:
+    found = None if app.config.is_elsewhere(text) else _ARN.fullmatch(text)
     return found[1] if found else text
 
 
@@ -69,7 +69,7 @@ async def describe_log_groups(app: App, _call: Call, request: Json) -> Json:
     prefix, part = request.get("logGroupNamePrefix"), request.get("logGroupNamePattern")
     if prefix is not None and part is not None:
         raise invalid("LogGroup name prefix and LogGroup name pattern are mutually exclusive parameters.")
-    named = {_in_arn(one) for one in request.get("logGroupIdentifiers", ())}
+    named = {_in_arn(app, one) for one in request.get("logGroupIdentifiers", ())}
     after, limit = TOKENS.read(request.get("nextToken")), request.get("limit", LISTED)
     found = [
         one for one in await app.services.log_groups.groups()
@@ -118,19 +118,19 @@ async def delete_retention_policy(app: App, _call: Call, request: Json) -> None:
 @operation("logs", "TagResource")
 async def tag_resource(app: App, _call: Call, request: Json) -> None:
     """Add tags to a group."""
-    await app.services.log_groups.tag(_in_arn(request["resourceArn"]), request["tags"])
+    await app.services.log_groups.tag(_in_arn(app, request["resourceArn"]), request["tags"])
 
 
 @operation("logs", "UntagResource")
 async def untag_resource(app: App, _call: Call, request: Json) -> None:
     """Remove tags from a group."""
-    await app.services.log_groups.tag(_in_arn(request["resourceArn"]), {}, request["tagKeys"])
+    await app.services.log_groups.tag(_in_arn(app, request["resourceArn"]), {}, request["tagKeys"])
 
 
 @operation("logs", "ListTagsForResource")
 async def list_tags_for_resource(app: App, _call: Call, request: Json) -> Json:
     """List the tags of a group."""
-    return {"tags": dict((await app.services.log_groups.get(_in_arn(request["resourceArn"]))).tags)}
+    return {"tags": dict((await app.services.log_groups.get(_in_arn(app, request["resourceArn"]))).tags)}
 
 
 @operation("logs", "TagLogGroup")

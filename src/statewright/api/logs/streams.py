@@ -44,7 +44,7 @@ async def put_log_events(app: App, _call: Call, request: Json) -> Json:
 @operation("logs", "DescribeLogStreams")
 async def describe_log_streams(app: App, _call: Call, request: Json) -> Json:
     """List streams of a group, by name or by their last event."""
-    group = name_of(request)
+    group = name_of(app, request)
     await app.services.log_groups.get(group)
     by_time = request.get("orderBy") == "LastEventTime"
     prefix = request.get("logStreamNamePrefix", "")
@@ -96,7 +96,7 @@ async def _window(app: App, group: str, request: Json) -> Window:
 @operation("logs", "GetLogEvents")
 async def get_log_events(app: App, _call: Call, request: Json) -> Json:
     """Read a page of a stream: the last one, unless a token or `startFromHead` names another."""
-    group, stream = name_of(request), request["logStreamName"]
+    group, stream = name_of(app, request), request["logStreamName"]
     window = await _window(app, group, request)
     token = request.get("nextToken")
     forward, place = bool(request.get("startFromHead")), None
@@ -133,7 +133,7 @@ async def _lane_of(app: App, group: str, stream: str) -> Lane | None:
 @operation("logs", "FilterLogEvents")
 async def filter_log_events(app: App, _call: Call, request: Json) -> Json:
     """Read events of a group by time, with a filter pattern."""
-    group = name_of(request)
+    group = name_of(app, request)
     names, prefix = set(request.get("logStreamNames", ())), request.get("logStreamNamePrefix", "")
     if names and prefix:
         raise invalid("logStreamNames and logStreamNamePrefix cannot both be given.")

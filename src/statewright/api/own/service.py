@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from statewright.api.service import JSON, Service
+from statewright.api.service import APART, JSON, Service
 
 SERVICE: Final = Service(
     name="statewright",
     title="Statewright's own",
     document="limits.md",
     package=__package__,
+    regions=APART,
     operations=(
         "limits",
         "forks",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from statewright.api.building import Building
 from statewright.api.dynamodb.service import build_tables
-from statewright.api.service import REST, Service
+from statewright.api.service import APART, REST, Service
 from statewright.api.sqs.service import build_queues
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ SERVICE: Final = Service(
     title="EventBridge Pipes",
     document="events.md",
     package=__package__,
+    regions=APART,
     operations=("pipes",),
     protocols=(REST,),
     sdk_names=("pipes",),

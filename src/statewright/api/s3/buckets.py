@@ -6,23 +6,20 @@ is refused. Features that can be set are in `settings`.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Final
 
-from statewright.api.models import load_model
 from statewright.api.operations import App, Call, operation
-from statewright.api.routing import signing_scope
 from statewright.api.s3 import errors as _errors  # noqa: F401
+from statewright.api.s3.locations import FIRST_REGION, region_of_new
 from statewright.api.s3.members import check_owner, owner, tag_set, tags_in
 from statewright.errors import ApiError
 from statewright.objects import faults
 from statewright.objects.bucket_settings import of_new_bucket
 from statewright.objects.names import checked_tags
-from statewright.objects.records import EUROPE, Bucket
+from statewright.objects.records import Bucket
 from statewright.payload import JsonObject
 
 Request = JsonObject
-FIRST_REGION: Final = "us-east-1"
 
 
 @operation("s3", "CreateBucket")
@@ -33,7 +30,7 @@ async def create_bucket(app: App, call: Call, request: Request) -> Request:
     settings = request.get("CreateBucketConfiguration") or {}
     if settings.get("Location") or settings.get("Bucket"):
         raise faults.not_here("This version of Statewright does not have directory buckets.")
-    region = _region_of(settings.get("LocationConstraint"), signing_scope(call.query, call.headers)[0])
+    region = region_of_new(app, call, settings.get("LocationConstraint"))
     tags = checked_tags([(tag["Key"], tag["Value"]) for tag in settings.get("Tags") or ()], of_bucket=True)
     try:
         await app.services.objects.create_bucket(
@@ -46,27 +43,6 @@ async def create_bucket(app: App, call: Call, request: Request) -> Request:
             raise
     host = call.headers.get("host", "s3.amazonaws.com").removeprefix(f"{name}.")
     return {"Location": f"/{name}" if region == FIRST_REGION else f"http://{name}.{host}/", "BucketArn": _arn(name)}
-
-
-def _region_of(given: str | None, endpoint: str) -> str:
-    """The region of a new bucket, from its location constraint and the region that the request was signed for, if any.
-
-    Raises: ApiError (`InvalidLocationConstraint`, `IllegalLocationConstraintException`).
-    """
-    if endpoint in ("", FIRST_REGION):
-        if given is not None and (given == FIRST_REGION or given not in _locations()):
-            raise faults.invalid_location(given)
-        return given or FIRST_REGION
-    if given is None or (given != endpoint and (given, endpoint) != ("EU", EUROPE)):
-        raise faults.illegal_location(given or "unspecified")
-    return given
-
-
-@cache
-def _locations() -> frozenset[str]:
-    model = load_model("s3")
-    assert model is not None
-    return frozenset(model["shapes"]["BucketLocationConstraint"]["enum"])
 
 
 def _arn(name: str) -> str:

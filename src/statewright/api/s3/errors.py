@@ -30,6 +30,8 @@ def in_s3_words(error: ApiError) -> ApiError:
             "RequestTimeTooSkewed",
             _SKEWED,
         )
+    elif error.code == "InvalidSignatureException" and error.message.startswith("Credential should be scoped"):
+        code, message, status = "AuthorizationHeaderMalformed", error.message, 400
     return ApiError(code, message or error.message, status=status, details=error.details)
 
 

@@ -53,6 +53,9 @@ async def post_object(app: App, call: Call, request: Request) -> Request:
         secrets = app.secrets({"x-amz-security-token": fields["x-amz-security-token"]}
                               if "x-amz-security-token" in fields else {})  # fmt: skip
     check_signature(fields, secrets)
+    scope = fields.get("x-amz-credential", "").split("/")
+    if app.regions is not None and len(scope) == 5:
+        app.regions.check(scope[2])
     if not fields.get("key"):
         raise missing_field("key")
     policy = read_policy(fields.get("policy"))

@@ -7,6 +7,7 @@ from typing import Final
 
 from statewright.api.operations import App, Call, operation
 from statewright.api.s3.buckets import bucket_of
+from statewright.api.s3.locations import app_of_bucket
 from statewright.errors import ApiError
 from statewright.objects import faults
 from statewright.objects.notifications import KINDS, NOTIFICATION, checked
@@ -21,6 +22,7 @@ _SERVICES: Final = {"Topic": "sns", "Queue": "sqs", "CloudFunction": "lambda"}
 async def put_bucket_notification_configuration(app: App, _call: Call, request: Request) -> None:
     """Replace the notification configuration of a bucket; an empty one turns notifications off."""
     bucket = await bucket_of(app, request)
+    app = await app_of_bucket(app, bucket)
     config = checked(request["NotificationConfiguration"])
     skips = request.get("SkipDestinationValidation")
     arns: list[str] = []
@@ -30,6 +32,9 @@ async def put_bucket_notification_configuration(app: App, _call: Call, request: 
             found = _ARN.fullmatch(arn)
             if found is None or found[1] != _SERVICES[called]:
                 raise faults.invalid_argument("The ARN could not be parsed", called, arn)
+            if app.config.is_elsewhere(arn):
+                text = "The notification destination service region is not valid for the bucket location constraint"
+                raise faults.invalid_argument(text, called, arn)
             if not skips:
                 await _check_destination(app, called, arn)
             if called != "CloudFunction" and arn not in arns:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 from statewright.api.building import Building
 from statewright.api.events.service import build_buses
-from statewright.api.service import GLOBAL, REST, Service
+from statewright.api.service import APART, REST, Service
 
 if TYPE_CHECKING:
-    from statewright.events.object_notices import ObjectNotices
+    from statewright.events.object_notices import NoticesByRegion, ObjectNotices
     from statewright.objects.lifecycle import Lifecycles
     from statewright.objects.objects import Objects
 
@@ -18,6 +18,7 @@ SERVICE: Final = Service(
     title="S3",
     document="objects.md",
     package=__package__,
+    regions=APART,
     operations=(
         "buckets",
         "settings",
@@ -33,7 +34,6 @@ SERVICE: Final = Service(
     body_bytes=16 << 20,
     streams=True,
     open_operations=frozenset({"PostObject"}),
-    regions=GLOBAL,
     id_headers=(b"x-amz-request-id", b"x-amz-id-2"),
     headers=((b"server", b"Statewright"),),
     sdk_names=("s3",),
@@ -47,7 +47,14 @@ def build_objects(make: Building) -> Objects:
 
     ground = make.ground
     folder = ground.data / "objects" if ground.data is not None else None
-    return Objects(ground.store, ground.clock, ground.config, folder, make(build_object_notices))
+    return Objects(ground.store, ground.clock, ground.config, folder, make(build_notices_by_region))
+
+
+def build_notices_by_region(make: Building) -> NoticesByRegion:
+    """Build the notices of all buckets; those of other regions are added when these start."""
+    from statewright.events.object_notices import NoticesByRegion
+
+    return NoticesByRegion(make(build_object_notices))
 
 
 def build_object_notices(make: Building) -> ObjectNotices:

@@ -60,22 +60,23 @@ async def list_schedule_groups(app: App, _call: Call, request: Json) -> Json:
 @operation("scheduler", "TagResource")
 async def tag_resource(app: App, _call: Call, request: Json) -> None:
     """Add tags to a group."""
-    group = await app.services.scheduler.group(_name(request))
+    group = await app.services.scheduler.group(_name(app, request))
     await app.services.scheduler.tag_group(group.name, TAGS.put(group.tags, tags_by_key(request["Tags"])))
 
 
 @operation("scheduler", "UntagResource")
 async def untag_resource(app: App, _call: Call, request: Json) -> None:
     """Remove tags from a group."""
-    await app.services.scheduler.tag_group(_name(request), {}, tuple(request["TagKeys"]))
+    await app.services.scheduler.tag_group(_name(app, request), {}, tuple(request["TagKeys"]))
 
 
 @operation("scheduler", "ListTagsForResource")
 async def list_tags_for_resource(app: App, _call: Call, request: Json) -> Json:
     """List the tags of a group."""
-    group = await app.services.scheduler.group(_name(request))
+    group = await app.services.scheduler.group(_name(app, request))
     return {"Tags": tag_list(group.tags)}
 
 
-def _name(request: Json) -> str:
-    return str(request["ResourceArn"]).rpartition("/")[2]
+def _name(app: App, request: Json) -> str:
+    arn = str(request["ResourceArn"])
+    return arn if app.config.is_elsewhere(arn) else arn.rpartition("/")[2]

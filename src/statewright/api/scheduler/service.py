@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from statewright.api.building import Building
-from statewright.api.service import REST, Service
+from statewright.api.service import APART, REST, Service
 
 if TYPE_CHECKING:
     from statewright.events.scheduler import Scheduler
@@ -15,6 +15,7 @@ SERVICE: Final = Service(
     title="EventBridge Scheduler",
     document="schedules.md",
     package=__package__,
+    regions=APART,
     operations=(
         "schedules",
         "groups",

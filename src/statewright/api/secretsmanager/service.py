@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from statewright.api.building import Building
-from statewright.api.service import JSON, Service
+from statewright.api.service import APART, JSON, Service
 
 if TYPE_CHECKING:
     from statewright.records.secrets import Secrets
@@ -15,6 +15,7 @@ SERVICE: Final = Service(
     title="Secrets Manager",
     document="small-services.md",
     package=__package__,
+    regions=APART,
     operations=(
         "secrets",
         "listings",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from statewright.api.building import Building
-from statewright.api.service import QUERY, Service
+from statewright.api.service import APART, QUERY, Service
 from statewright.api.sqs.service import build_queues
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ SERVICE: Final = Service(
     title="SNS",
     document="topics.md",
     package=__package__,
+    regions=APART,
     operations=(
         "topics",
         "subscriptions",

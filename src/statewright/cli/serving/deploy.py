@@ -5,13 +5,15 @@ Owns the command: where the project and the server are, what is said, the exit c
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from statewright.cli.client import endpoint_option
+from statewright.cli.client import chosen_region, endpoint_option
 from statewright.cli.extensions import extensions_option
 from statewright.cli.output import FAILED, NOT_FOUND, OK, USAGE, Printer, Stop, count_words, stdout
 from statewright.cli.serving.project_lines import ProjectLines
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from statewright.functions.node_sdk import NodeSdk
     from statewright.projects.deploy.calls import Call
     from statewright.projects.deploy.deployment import Report, Result
-    from statewright.projects.resources import Project
+    from statewright.projects.resources import Project, Stacks
 
 SETTINGS_FILE: Final = "statewright.toml"
 _WORDS: Final = ("created", "updated", "replaced", "removed", "unchanged", "noted", "gone", "failed", "skipped")
@@ -60,8 +62,6 @@ def deploy(
       statewright deploy shop --prune
     """
     from statewright.asl.loading import DEFINITION_ENDINGS
-    from statewright.cli.serving.project_lines import ProjectLines
-    from statewright.cli.serving.server_calls import ServerCalls
 
     path = Path(place)
     if not path.exists():
@@ -70,29 +70,64 @@ def deploy(
         whole = f"deploy the folder that it is in: statewright deploy {path.parent}"
         raise Stop(USAGE, f"'{path}' is a state machine's definition, not a project.", whole)
     config = _config_of(path)
-    given = parameters_of(parameters)
-    calls = ServerCalls(endpoint, _identity(config))
+    config = replace(config, region=chosen_region() or config.region)
+    order = _Order(path, endpoint, parameters_of(parameters), stage, is_dry, prune, takes_over)
+    done = [_deployed_in(order, config, "own", form)]
+    # A CDK application may have stacks for other regions.
+    done += [_deployed_in(order, replace(config, region=other), "named", form) for other in done[0].project.regions]
+    if not any(one.report.results or one.project.resources or one.has_failed for one in done):
+        raise Stop(NOT_FOUND, f"There is nothing to deploy in '{path}'.", _KINDS)
+    if form == "json":
+        shown = {**done[0].document, "dryRun": is_dry}
+        stdout().json(shown | ({"regions": {one.region: one.document for one in done[1:]}} if done[1:] else {}))
+    return FAILED if any(one.has_failed for one in done) else OK
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """The request of the command line, the same for every region."""
+
+    path: Path
+    endpoint: str | None
+    parameters: dict[str, str]
+    stage: str | None
+    is_dry: bool
+    prune: bool
+    takes_over: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """The result of a deployment to one region."""
+
+    region: str
+    project: Project
+    report: Report
+    document: dict[str, object]
+    has_failed: bool
+
+
+def _deployed_in(order: _Order, config: Config, stacks: Stacks, form: str) -> _Done:
+    """Deploy a project's stacks of one region, and print what was done. Raises: Stop."""
+    from statewright.cli.serving.server_calls import ServerCalls
+
+    calls = ServerCalls(order.endpoint, _identity(config))
     printer = stdout()
     try:
         config = _as_server(calls, config)
-        project = _project(path, config, given, stage)
-        lines = ProjectLines(project.root, stdout, would=is_dry)
-        if form == "table":
-            _announce(printer, lines, project, is_dry)
+        project = _project(order, config, stacks)
+        lines = ProjectLines(project.root, stdout, would=order.is_dry)
+        is_shown = form == "table" and bool(project.resources or not project.regions)
+        if is_shown:
+            _announce(printer, lines, project, order.is_dry, config.region if stacks == "named" else "")
         tell = lines.result if form == "table" else _silent
-        report = _deployed(
-            calls, config, project, is_dry=is_dry, prune=prune, takes_over=takes_over, tell=_flushing(printer, tell)
-        )
-        has_failed = report.has_failed or any(one.severity == "ERROR" for one in project.findings)
-        if not (report.results or project.resources or has_failed):
-            raise Stop(NOT_FOUND, f"There is nothing to deploy in '{path}'.", _KINDS)
+        report = _deployed(calls, config, project, order, _flushing(printer, tell))
     finally:
         calls.close()
-    if form == "json":
-        printer.json({**_document(lines, project, report), "dryRun": is_dry})
-    else:
+    has_failed = report.has_failed or any(one.severity == "ERROR" for one in project.findings)
+    if is_shown and (report.results or project.resources or has_failed):
         _conclude(printer, project, report, has_failed=has_failed)
-    return FAILED if has_failed else OK
+    return _Done(config.region, project, report, _document(lines, project, report), has_failed)
 
 
 def _silent(_result: Result) -> None:
@@ -115,17 +150,16 @@ def _config_of(path: Path) -> Config:
     return config_of(str(own) if own.is_file() else None, None)
 
 
-def _identity(config: Config) -> tuple[str, str, str] | None:
-    if not config.credentials:
-        return None
-    key, secret = next(iter(config.credentials.items()))
-    return key, secret, config.region
+def _identity(config: Config) -> tuple[str, str, str]:
+    """Key, secret and region of the calls of a deployment: its resources have this region in their ARNs."""
+    key, secret = next(iter(config.credentials.items()), ("", ""))
+    if not (key and secret):
+        key, secret = os.environ.get("AWS_ACCESS_KEY_ID", ""), os.environ.get("AWS_SECRET_ACCESS_KEY", "")
+    return (key, secret, config.region) if key and secret else ("test", "test", config.region)
 
 
 def _as_server(calls: Call, config: Config) -> Config:
     """The settings with the account that the server says it is."""
-    from dataclasses import replace
-
     from statewright.projects.deploy.calls import CallRefused
 
     try:
@@ -146,13 +180,13 @@ def parameters_of(given: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-def _project(path: Path, config: Config, parameters: dict[str, str], stage: str | None) -> Project:
+def _project(order: _Order, config: Config, stacks: Stacks) -> Project:
     from statewright.projects.found import find_project
     from statewright.projects.imports.findings import with_missing_imports
     from statewright.projects.resources import ProjectError
 
     try:
-        project = find_project(path, config, parameters=parameters, stage=stage)
+        project = find_project(order.path, config, parameters=order.parameters, stage=order.stage, stacks=stacks)
         return with_missing_imports(project, config.account, _node_sdk(project.root, config))
     except ProjectError as problem:
         raise Stop(FAILED, str(problem)) from None
@@ -167,41 +201,35 @@ def _node_sdk(root: Path, config: Config) -> NodeSdk | None:
     return next((sdk for sdk in found if sdk.versions()), found[0] if found else None)
 
 
-def _deployed(
-    calls: Call,
-    config: Config,
-    project: Project,
-    *,
-    is_dry: bool,
-    prune: bool,
-    takes_over: bool,
-    tell: Callable[[Result], None],
-) -> Report:
+def _deployed(calls: Call, config: Config, project: Project, order: _Order, tell: Callable[[Result], None]) -> Report:
     from statewright.cli.client import ApiProblem
     from statewright.projects.deploy.calls import CallRefused
     from statewright.projects.deploy.deployment import Deployment
     from statewright.projects.deploy.record import OtherProjects, read_record, write_record
 
     try:
-        record = read_record(calls, project.name)
+        record = read_record(calls, project.name, config.region)
         before = record.text()
         deployment = Deployment(
-            calls, config.account, config.region, record, is_dry=is_dry, takes_over=takes_over,
-            others=OtherProjects(calls, project.name), tell=tell,
+            calls, config.account, config.region, record, is_dry=order.is_dry, takes_over=order.takes_over,
+            others=OtherProjects(calls, project.name, config.region), tell=tell,
         )  # fmt: skip
         try:
-            return deployment.run(project, prune=prune)
+            return deployment.run(project, prune=order.prune)
         finally:
-            if not is_dry and record.text() != before:
+            if not order.is_dry and record.text() != before:
                 write_record(calls, record, config.region)
     except CallRefused as refused:
         raise Stop(FAILED, str(refused), ApiProblem(refused.code, refused.message).hint) from None
 
 
-def _announce(printer: Printer, lines: ProjectLines, project: Project, is_dry: bool) -> None:
+def _announce(printer: Printer, lines: ProjectLines, project: Project, is_dry: bool, region: str) -> None:
     count = count_words(len(project.resources), "resource")
     kind = "folder" if project.kind == "folder" else project.kind
-    printer.line((project.name, "strong"), f"  {kind}, {count}", ("  nothing was changed" if is_dry else "", "idle"))
+    place = f" for {region}" if region else ""
+    printer.line(
+        (project.name, "strong"), f"  {kind}, {count}{place}", ("  nothing was changed" if is_dry else "", "idle")
+    )
     for one in project.findings:
         lines.finding(one)
     printer.flush()

@@ -83,7 +83,7 @@ class Pipes:
 
     def by_arn(self, arn: str) -> Pipe:
         """Raises: ApiError (`NotFoundException`)."""
-        return self.get(arn.rpartition(":pipe/")[2])
+        return self.get(arn if self._config.is_elsewhere(arn) else arn.rpartition(":pipe/")[2])
 
     def all(self) -> list[Pipe]:
         """Every pipe, by name."""

@@ -148,5 +148,5 @@ def _service(arn: Json, config: Config, member: str) -> str:
     if len(parts) < 6 or parts[0] != "arn":
         raise invalid(f"{member} {arn} is not the ARN of a resource.")
     if parts[3:5] != [config.region, config.account]:
-        raise invalid(f"{member} {arn} is elsewhere: this server has one account and one region.")
+        raise invalid(f"{member} {arn} is elsewhere: a pipe connects resources of its own region and account.")
     return parts[2]

@@ -15,6 +15,7 @@ from statewright.projects.deploy.calls import Call, CallRefused
 from statewright.projects.deploy.kinds import Known
 
 BUCKET: Final = "statewright-projects"
+_FIRST_REGION: Final = "us-east-1"
 _VERSION: Final = 1
 _ENDING: Final = ".json"
 
@@ -36,10 +37,15 @@ class Record:
         return json.dumps({"version": _VERSION, "project": self.project, "resources": shown}, ensure_ascii=False)
 
 
-def read_record(call: Call, project: str) -> Record:
-    """The record of a project; an empty one where there is none. Raises: CallRefused."""
+def bucket_of(region: str) -> str:
+    """The bucket of the records of one region: names of buckets are global, and a project may be in several."""
+    return BUCKET if region == _FIRST_REGION else f"{BUCKET}-{region}"
+
+
+def read_record(call: Call, project: str, region: str = _FIRST_REGION) -> Record:
+    """The record of a project in a region; an empty one where there is none. Raises: CallRefused."""
     try:
-        body = call("s3", "GetObject", {"Bucket": BUCKET, "Key": _key(project)})["Body"]
+        body = call("s3", "GetObject", {"Bucket": bucket_of(region), "Key": _key(project)})["Body"]
     except CallRefused as refused:
         if refused.is_missing or refused.is_unserved:
             return Record(project)
@@ -55,25 +61,27 @@ def read_record(call: Call, project: str) -> Record:
     return Record(project, resources, is_stored=True)
 
 
-def write_record(call: Call, record: Record, region: str = "us-east-1") -> None:
+def write_record(call: Call, record: Record, region: str = _FIRST_REGION) -> None:
     """Keep a record; its bucket is made in `region` if there is none yet. Raises: CallRefused."""
     if not record.is_stored and not record.resources:
         return
-    request = {"Bucket": BUCKET, "Key": _key(record.project), "Body": record.text().encode()}
+    bucket = bucket_of(region)
+    request = {"Bucket": bucket, "Key": _key(record.project), "Body": record.text().encode()}
     try:
         call("s3", "PutObject", request)
     except CallRefused as refused:
         if not refused.is_missing:
             raise
-        place = {} if region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": region}}
-        call("s3", "CreateBucket", {"Bucket": BUCKET, **place})
+        place = {} if region == _FIRST_REGION else {"CreateBucketConfiguration": {"LocationConstraint": region}}
+        call("s3", "CreateBucket", {"Bucket": bucket, **place})
         call("s3", "PutObject", request)
 
 
 class OtherProjects:
-    """The records of the other projects of a server, read when they are first asked for."""
+    """The records of the other projects of a region, read when they are first asked for."""
 
-    def __init__(self, call: Call, project: str) -> None:
+    def __init__(self, call: Call, project: str, region: str = _FIRST_REGION) -> None:
+        self._region = region
         self._call = call
         self._project = project
         self._read: list[Record] | None = None
@@ -92,16 +100,16 @@ class OtherProjects:
             for key in given_up:
                 del record.resources[key]
             if given_up:
-                write_record(self._call, record)
+                write_record(self._call, record, self._region)
 
     def _records(self) -> list[Record]:
         if self._read is None:
             names = (key.removesuffix(_ENDING) for key in self._keys() if key.endswith(_ENDING))
-            self._read = [read_record(self._call, name) for name in names if name != self._project]
+            self._read = [read_record(self._call, name, self._region) for name in names if name != self._project]
         return self._read
 
     def _keys(self) -> Iterator[str]:
-        request: dict[str, str] = {"Bucket": BUCKET}
+        request: dict[str, str] = {"Bucket": bucket_of(self._region)}
         while True:
             try:
                 page = self._call("s3", "ListObjectsV2", request)

@@ -168,7 +168,10 @@ def test_a_pipe_continues_after_a_restart(system: VirtualSystem) -> None:
         ({"Source": "arn:aws:dynamodb:us-east-1:000000000000:table/t"}, "ends with /stream/"),
         ({"Source": "arn:aws:kinesis:us-east-1:000000000000:stream/s"}, "Kinesis streams are not supported"),
         ({"Source": "arn:aws:sqs:us-east-1:000000000000:none"}, "cannot be read"),
-        ({"Source": "arn:aws:sqs:eu-west-1:000000000000:orders"}, "one account and one region"),
+        (
+            {"Source": "arn:aws:sqs:eu-west-1:000000000000:orders"},
+            "a pipe connects resources of its own region and account",
+        ),
         ({"Target": "arn:aws:sqs:us-east-1:000000000000:orders"}, "to Step Functions state machines only"),
         ({"Target": MACHINE + "2"}, "cannot be invoked"),
         ({"Enrichment": "arn:aws:lambda:us-east-1:000000000000:function:f"}, "call it in the first state"),
