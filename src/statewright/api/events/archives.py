@@ -5,7 +5,6 @@ from __future__ import annotations
 from statewright.api.events.buses import page
 from statewright.api.operations import App, Call, operation
 from statewright.events.archives.records import Archive, Replay
-from statewright.events.buses import bus_name
 from statewright.payload import Json, JsonObject
 
 
@@ -56,7 +55,7 @@ async def list_archives(app: App, _call: Call, request: Json) -> Json:
     prefix, source = request.get("NamePrefix", ""), request.get("EventSourceArn")
     found = [
         one for one in await app.services.archives.all()
-        if one.name.startswith(prefix) and (source is None or one.bus == bus_name(source))
+        if one.name.startswith(prefix) and (source is None or one.bus == app.services.buses.name_in(source))
         and request.get("State") in (None, "ENABLED")
     ]  # fmt: skip
     listed, token = page(found, [one.name for one in found], request)

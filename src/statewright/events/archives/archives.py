@@ -21,7 +21,7 @@ from statewright.config import Config
 from statewright.errors import ApiError, StoreError
 from statewright.events.archives.records import ARCHIVE, ARCHIVED, DAY_MS, REPLAY, Archive, ArchivedEvent, Replay
 from statewright.events.bus_records import invalid, read_pattern, too_many
-from statewright.events.buses import Buses, bus_name
+from statewright.events.buses import Buses
 from statewright.events.deliveries import Deliveries
 from statewright.events.delivery_records import Delivery
 from statewright.payload import JsonMapping, dump_json
@@ -158,7 +158,7 @@ class Archives:
             raise invalid(f"Parameter EventSourceArn is not valid. Reason: Archive {source} does not exist.")
         if ":event-bus/" not in destination["Arn"]:
             raise invalid("Parameter Destination.Arn is not valid. Reason: Must contain an event bus ARN.")
-        if bus_name(destination["Arn"]) != archive.bus:
+        if self._buses.name_in(destination["Arn"]) != archive.bus:
             raise invalid("Parameter Destination.Arn is not valid. Reason: Cross event bus replay is not permitted.")
         if request["EventStartTime"] >= request["EventEndTime"]:
             raise invalid("Parameter EventEndTime is not valid. Reason: EventStartTime must be before EventEndTime.")
