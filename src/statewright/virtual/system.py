@@ -372,18 +372,26 @@ class _Running:
         """The functions; `None` if nothing has used them."""
         return self.system.app.services.make.found(build_functions)
 
+    def systems(self) -> list[System]:
+        """The systems of all regions, that of the default one first."""
+        regions = self.system.regions
+        return [self.system, *(regions.systems() if regions is not None else ())]
+
     def is_idle(self) -> bool:
-        """True if nothing is under way: see `VirtualSystem.run_until_idle`."""
-        functions = self.functions
+        """True if nothing is under way in any region: see `VirtualSystem.run_until_idle`."""
+        return all(self._is_idle(system) for system in self.systems())
+
+    def _is_idle(self, system: System) -> bool:
+        functions = system.app.services.make.found(build_functions)
         if functions is not None and (functions.invoker.concurrency.running or functions.events.count):
             return False
-        return self.run(self._has_nothing_to_do())
+        return self.run(self._has_nothing_to_do(system))
 
-    async def _has_nothing_to_do(self) -> bool:
-        services = self.system.app.services
+    async def _has_nothing_to_do(self, system: System) -> bool:
+        services = system.app.services
         if (await self.store.executions.count_by_status(None))["RUNNING"]:
             return False
-        if await self.system.deliveries.is_busy() or await self.system.posts.is_busy():
+        if await system.deliveries.is_busy() or await system.posts.is_busy():
             return False
         event_sources = services.make.found(build_event_sources)
         if event_sources is not None and event_sources.is_behind():
@@ -411,8 +419,10 @@ class _Running:
         """End as a process does that dies: nothing more reaches the store."""
         self._is_killed = True
         self.run(self.store.close())
-        if self.functions is not None:
-            self.functions.invoker.close()
+        for system in self.systems():
+            functions = system.app.services.make.found(build_functions)
+            if functions is not None:
+                functions.invoker.close()
         self._end()
 
     def _end(self) -> None:
