@@ -245,14 +245,16 @@ def test_a_duplicate_is_told_the_first_message(with_store):
     with_store(body)
 
 
-def test_overdue_messages_take_their_former_places(with_store):
+def test_overdue_messages_take_their_places_of_their_receive(with_store):
     async def body(store: Store) -> None:
         await store.queues.send([message(1), message(2)])
         assert ids(await store.queues.claim(claim(1, until_ms=START_MS + 10))) == [[1]]
         assert ids(await store.queues.claim(claim(1, until_ms=LATER))) == [[2]]
         await store.queues.send([message(3, after_ms=5)])
         # The second is still in flight; one that is gone is no mistake.
-        overdue = Claim(QUEUE, START_MS + 20, 8, [Want(9, LATER)], overdue=[1, 2, 99])
+        overdue = Claim(
+            QUEUE, START_MS + 20, 8, [Want(9, LATER)], overdue=[(1, START_MS), (2, START_MS), (99, START_MS)]
+        )
         [[first, second]] = await store.queues.claim(overdue)
         assert (first.id, first.receives, second.id) == (1, 2, 3)
         assert ids(await store.queues.claim(claim(9, at_ms=LATER - 1))) == [[]]

@@ -113,9 +113,9 @@ async def change_visibility(
             visibility.make_visible(message, MADE_VISIBLE, now_ms)
         else:
             visibility.extend(message, now_ms + hidden_ms)
-        # In a standard queue, a message that comes back takes its former place (observed).
+        # In a standard queue, a message that comes back stands before those sent since it was received (observed).
         takes_place = hidden_ms == 0 and message.group is None
-        rows.append((message.id, message.sent_ms if takes_place else now_ms + hidden_ms))
+        rows.append((message.id, message.received_ms if takes_place else now_ms + hidden_ms))
         if message.group is not None:
             groups[message.group] += 0
     if rows:

@@ -59,8 +59,9 @@ class QueueState:
         self.news = 0
         """Grows when further messages may have become visible."""
         self.tenants = Tenants()
-        self.overdue: list[int] = []
-        """Messages of a standard queue that timed out: the next claim gives them back their former places."""
+        self.overdue: list[tuple[int, int]] = []
+        """Messages of a standard queue that timed out, and when they were received, which is the place that the next
+        claim gives them."""
         self._expired_ms = 0
         """Instant at which expired messages of this queue were last deleted."""
         self._loading: asyncio.Task[Visibility] | None = None
@@ -154,7 +155,7 @@ class QueueState:
         if before is not None and before <= now_ms:
             ended = visibility.advance(now_ms)
             if ended and not self.settings.fifo:
-                self.overdue += [message.id for message in ended]
+                self.overdue += [(message.id, message.received_ms) for message in ended]
             self.news += 1
         return now_ms
 

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import Final, Protocol
 
 from statewright.stores.completion import Completion, completed
@@ -280,8 +281,8 @@ def _claim(sql: QueueSql, claim: Claim) -> list[list[Claimed]]:
     if claim.is_fifo:
         return [_claim_groups(sql, claim, want.most, want.visible_ms) for want in claim.wants]
     total = sum(want.most for want in claim.wants)
-    if claim.overdue:
-        sql.write_ids("give_places", claim.overdue, claim.now_ms)
+    for at_ms, overdue in groupby(claim.overdue, key=itemgetter(1)):
+        sql.write_ids("give_places", [number for number, _ in overdue], at_ms, claim.now_ms)
     if claim.noisy:
         rows = sql.read(_choose(sql, claim, total), claim.now_ms)
     else:

@@ -63,7 +63,7 @@ class Claim(NamedTuple):
 
     On a FIFO queue each receive gets groups of its own. Messages of `noisy` tenants come after all others, in the
     order of that list; the others are looked for from after `after_tenant` on. Before that, messages of `overdue` that
-    are visible get the place of their sending.
+    are visible take the places of the instants beside them.
     """
 
     queue: int
@@ -73,7 +73,7 @@ class Claim(NamedTuple):
     is_fifo: bool = False
     noisy: Sequence[str] = ()
     after_tenant: str = ""
-    overdue: Sequence[int] = ()
+    overdue: Sequence[tuple[int, int]] = ()
 
 
 class Claimed(NamedTuple):

@@ -37,6 +37,23 @@ def test_a_message_that_comes_back_stands_before_those_sent_meanwhile(after_ms):
     play(body)
 
 
+def test_a_message_that_comes_back_stands_behind_those_that_were_waiting_when_it_was_received():
+    async def body(rig: Rig) -> None:
+        queue = await rig.queue(VisibilityTimeout="10")
+        await rig.send(queue, "first")
+        await rig.pass_ms(1)
+        await rig.send(queue, "waiting")
+        await rig.pass_ms(SECOND)
+        [first] = await rig.take(queue, 1)
+        assert first.body == "first"
+        await rig.pass_ms(SECOND)
+        await rig.send(queue, "meanwhile")
+        await rig.pass_ms(10 * SECOND)
+        assert await rig.bodies(queue) == ["waiting", "first", "meanwhile"]
+
+    play(body)
+
+
 def test_a_message_comes_back_as_it_was_sent():
     async def body(rig: Rig) -> None:
         queue = await rig.queue()

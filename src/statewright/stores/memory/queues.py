@@ -118,10 +118,10 @@ class MemoryQueues:
         return found
 
     def _give_places(self, claim: Claim) -> None:
-        for number in claim.overdue:
+        for number, at_ms in claim.overdue:
             message = self.messages.get(number)
             if message is not None and message.visible_ms <= claim.now_ms:
-                message.visible_ms = message.sent_ms
+                message.visible_ms = at_ms
                 self._place(message)
 
     def _choose(self, claim: Claim, most: int) -> list[_Message]:

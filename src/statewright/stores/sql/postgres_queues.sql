@@ -117,7 +117,7 @@ SET visible_ms = $1, receipt = $2, receives = receives + 1,
 WHERE id = ANY ($4)
 
 -- name: give_places
-UPDATE message SET visible_ms = sent_ms WHERE visible_ms <= $1 AND id = ANY ($2)
+UPDATE message SET visible_ms = $1 WHERE visible_ms <= $2 AND id = ANY ($3)
 
 -- name: drop_messages
 DELETE FROM message WHERE id = ANY ($1)

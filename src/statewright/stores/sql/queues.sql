@@ -81,7 +81,7 @@ SET visible_ms = ?, receipt = ?, receives = receives + 1,
 WHERE id IN (SELECT value FROM json_each(?))
 
 -- name: give_places
-UPDATE message SET visible_ms = sent_ms WHERE visible_ms <= ? AND id IN (SELECT value FROM json_each(?))
+UPDATE message SET visible_ms = ? WHERE visible_ms <= ? AND id IN (SELECT value FROM json_each(?))
 
 -- name: drop_messages
 DELETE FROM message WHERE id IN (SELECT value FROM json_each(?))
