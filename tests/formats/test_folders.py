@@ -7,6 +7,7 @@ in virtual time, at the instant when its server was killed, so that nothing in i
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import sys
 import tarfile
@@ -34,10 +35,14 @@ EVERY = sorted({path.name.removesuffix(".tar.xz") for path in FOLDERS.glob("*.ta
 SQLITE = [name for name in EVERY if name.startswith("schema-")]
 WITHOUT_LIMITS = {"schema-3", "postgres-3"}
 """Made before there were limits of machines and semaphores."""
-CHANGED: dict[str, set[tuple[str, str]]] = {
-    name: {("lambda", "list_versions_by_function")} for name in ("schema-3", "schema-4", "postgres-3")
-}
-"""Reads whose answers were changed on purpose since a folder was made: (service, operation)."""
+CHANGED = re.compile(
+    r"lambda list_versions_by_function .*"
+    r"|lambda list_functions .*\.CodeSize was 0, and is \d+"
+    r"|s3 .*\.Owner\.DisplayName is gone"
+    r"|s3 list_multipart_uploads .*\.Next(Key|UploadId)Marker was '', and is .*"
+    r"|s3 list_parts .*\.Checksum\w+ is gone"
+)
+"""Differences that are meant: answers were changed on purpose since the first folders were made."""
 
 BY_NAME = {"list_state_machines": "stateMachines", "list_activities": "activities"}
 """Lists that were ordered by creation when the first folders were made, and are ordered by name."""
@@ -153,9 +158,8 @@ def test_every_resource_is_answered_for_as_before(folder: Folder) -> None:
         now = plain(getattr(folder.system.client(service), operation)(**read["request"]))
         if operation in BY_NAME:
             read["answer"][BY_NAME[operation]].sort(key=lambda one: one["name"])
-        if (service, operation) not in CHANGED.get(folder.name, ()):
-            found += [f"{service} {operation} {read['request']}: {one}" for one in differences(read["answer"], now)]
-    assert found == []
+        found += [f"{service} {operation} {read['request']}: {one}" for one in differences(read["answer"], now)]
+    assert not "\n".join(one for one in found if not CHANGED.fullmatch(one))
 
 
 def test_waiting_executions_go_on(folder: Folder) -> None:
@@ -270,7 +274,9 @@ def test_an_entry_of_the_future_is_refused_by_name(
 
     def newer(db: sqlite3.Connection) -> None:
         key, body = db.execute("SELECT key, body FROM entry WHERE kind = ?", (kind,)).fetchone()
-        body = b'{"format":99,"wings":["left","right"],' + body[1:]
+        head, *rest = body.split(b"\n")
+        head = json.dumps({**json.loads(head), "format": 99, "wings": ["left", "right"]}).encode()
+        body = b"\n".join([head, *rest])
         db.execute("UPDATE entry SET body = ? WHERE kind = ? AND key = ?", (body, kind, key))
 
     change(data, newer)
