@@ -35,7 +35,9 @@ def notify(site: Site, bucket: str, owner: str, config: Mapping[str, Json], *, i
     for name in _API_LISTS:
         others = [one for one in shown.get(name) or () if not str(one.get("Id", "")).startswith(f"{owner}-")]
         given = config.get(name) or []
-        own = [{**one, "Id": f"{owner}-{name[:1]}{place}"} for place, one in enumerate(_objects(given, name))]
+        own = [
+            {**_as_shown(one), "Id": f"{owner}-{name[:1]}{place}"} for place, one in enumerate(_objects(given, name))
+        ]
         if others or own:
             merged[name] = [*others, *own]
     if _BUS in shown or _BUS in config:
@@ -47,6 +49,13 @@ def notify(site: Site, bucket: str, owner: str, config: Mapping[str, Json], *, i
             SERVICE, "PutBucketNotificationConfiguration", Bucket=bucket, NotificationConfiguration=merged,
             SkipDestinationValidation=None if config else True,
         )  # fmt: skip
+
+
+def _as_shown(entry: Mapping[str, Json]) -> dict[str, Json]:
+    """An entry with the names of its filter's rules as the API gives them back: `Prefix` for `prefix`."""
+    rules = ((entry.get("Filter") or {}).get("Key") or {}).get("FilterRules") or []
+    named = [{**rule, "Name": str(rule.get("Name", "")).capitalize()} for rule in _objects(rules, "FilterRules")]
+    return {**entry, "Filter": {"Key": {"FilterRules": named}}} if named else dict(entry)
 
 
 def of_template(config: Mapping[str, Json]) -> dict[str, Json]:
