@@ -36,7 +36,7 @@ ACTS: st.SearchStrategy[list[Act]] = st.lists(
         st.sampled_from([IN_ROW, IN_FILE]),
         st.booleans(),
         st.integers(-1, 12),
-    ),  # type: ignore[arg-type]
+    ),
     max_size=30,
 )
 
