@@ -103,4 +103,6 @@ def test_every_part_of_a_system_is_built_and_started_in_order():
         called, callers = list(services.parts(calls_others=False)), list(services.parts(calls_others=True))
         assert called[0] is services.metrics
         assert called.index(services.queues) < called.index(services.event_sources)
-        assert callers == [services.scheduler, services.buses, services.pipes, services.lifecycles]
+        events = [services.scheduler, services.buses, services.archives]
+        observers = [services.log_filters, services.alarms]
+        assert callers == [*events, *observers, services.pipes, services.lifecycles]
