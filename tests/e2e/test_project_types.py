@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 
 from statewright.cli.commands import run_command
-from statewright.projects.deploy.registry import _KNOWN, IGNORED
+from statewright.projects.deploy.registry import IGNORED, KNOWN
 from tests.e2e.conftest import Server
 
 TEMPLATE = """\
@@ -170,7 +170,7 @@ def test_every_type(server: Server, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert other(deploy(capsys, server, root, "--dry-run"), "created") == []
     shown = deploy(capsys, server, root)
     assert other(shown, "created") == []
-    assert {one["type"] for one in shown["resources"]} == set(_KNOWN) - IGNORED
+    assert {one["type"] for one in shown["resources"]} == set(KNOWN) - IGNORED
     assert {one["id"] for one in shown["resources"] if one["outcome"] == "noted"} == LEFT_OUT
     assert other(deploy(capsys, server, root), "unchanged") == []
 

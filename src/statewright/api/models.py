@@ -1,78 +1,21 @@
-"""Service models as botocore ships them, and Statewright's own: the contract of requests and answers.
+"""The models of services by the names that requests are signed for.
 
-Models are read from botocore's folder without importing botocore, which would cost more than the rest of a start.
+Owns the names; reading is `service_models.py`'s.
 """
 
 from __future__ import annotations
 
-import gzip
 from functools import cache
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Final
 
-import orjson
-
 from statewright.api.services import SERVICES
-from statewright.payload import JsonObject
+from statewright.integrations.service_models import Model, model_of
 
 _FOLDERS: Final = {"email": "ses", **{one.name: one.client for one in SERVICES if one.client is not None}}
-"""botocore's folder of a service, by signing name, if the two differ."""
-
-OWN: Final = Path(__file__).parent / "model"
-"""Models of services that only Statewright has, in botocore's form; botocore takes the folder as one of its own."""
-
-Model = JsonObject
+"""botocore's name of a service, by signing name, if the two differ."""
 
 
 @cache
 def load_model(service: str) -> Model | None:
     """The newest model of a service, by signing name or botocore's own; `None` for a service that botocore lacks."""
-    own = OWN / service
-    folder = own if own.is_dir() else _data() / _FOLDERS.get(service, service)
-    versions = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
-    for version in reversed(versions):
-        packed = folder / version / "service-2.json.gz"
-        if packed.is_file():
-            return _extended(service, _read(gzip.decompress(packed.read_bytes())))
-        plain = folder / version / "service-2.json"
-        if plain.is_file():
-            return _read(plain.read_bytes())
-    return None
-
-
-@cache
-def _data() -> Path:
-    found = find_spec("botocore")
-    if found is None or not found.submodule_search_locations:
-        raise RuntimeError("botocore is not installed: the service models come with it")
-    return Path(found.submodule_search_locations[0]) / "data"
-
-
-def _extended(service: str, model: Model) -> Model:
-    """A model with the operation of S3 that no SDK calls: the upload by a form of a web page."""
-    if service == "s3":
-        shapes = model["shapes"]
-        place = shapes["PutObjectRequest"]["members"]
-        shapes["PostObjectRequest"] = {
-            "type": "structure", "required": ["Bucket"], "payload": "Body",
-            "members": {"Bucket": place["Bucket"], "Body": place["Body"]},
-        }  # fmt: skip
-        more = {
-            "Status": {"shape": "PartNumber", "location": "statusCode"},
-            "Location": {"shape": "Location", "location": "header", "locationName": "Location"},
-            "ContentType": place["ContentType"],
-            "Body": place["Body"],
-        }
-        written = shapes["PutObjectOutput"]["members"]
-        shapes["PostObjectOutput"] = {"type": "structure", "payload": "Body", "members": {**written, **more}}
-        model["operations"]["PostObject"] = {
-            "name": "PostObject", "http": {"method": "POST", "requestUri": "/{Bucket}"},
-            "input": {"shape": "PostObjectRequest"}, "output": {"shape": "PostObjectOutput"},
-        }  # fmt: skip
-    return model
-
-
-def _read(raw: bytes) -> Model:
-    model: Model = orjson.loads(raw)
-    return model
+    return model_of(_FOLDERS.get(service, service))

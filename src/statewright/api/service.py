@@ -1,9 +1,8 @@
 """The description of a service: one value, `SERVICE`, in the module `service` of its folder.
 
-Owns the form. `services.py` lists the values; routing, limits on bodies, wires, the names that tasks and targets use,
-deployment and `docs/services.md` are derived from that list. A value names its modules instead of importing them:
-operations are loaded when a server starts, otherwise with their first call; wires with their first request; deployment
-by commands that deploy.
+Owns the form. `services.py` lists the values; routing, limits on bodies, wires, the names that tasks and targets use
+and `docs/services.md` are derived from that list. A value names its modules instead of importing them: operations are
+loaded when a server starts, otherwise with their first call; wires with their first request.
 """
 
 from __future__ import annotations
@@ -76,8 +75,6 @@ class Service:
     """Names in the ARNs of task resources: `events` in `arn:aws:states:::events:putEvents`."""
     sdk_names: tuple[str, ...] = ()
     """The names that SDKs use, in `aws-sdk:` resources and in universal targets of schedules: `eventbridge`."""
-    deployed_by: tuple[str, ...] = ()
-    """Modules with `KINDS`, the resources of templates that become resources of this service, as dotted names."""
 
     @property
     def modules(self) -> tuple[str, ...]:

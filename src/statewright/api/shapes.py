@@ -16,8 +16,9 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Final
 
-from statewright.api.models import Model, load_model
+from statewright.api.models import load_model
 from statewright.errors import ApiError
+from statewright.integrations.service_models import Model
 from statewright.payload import Json, JsonObject
 
 Problems = list[tuple[str, str, str]]

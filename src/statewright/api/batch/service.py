@@ -19,5 +19,4 @@ SERVICE: Final = Service(
     protocols=(REST,),
     task_names=("batch",),
     sdk_names=("batch",),
-    deployed_by=("statewright.projects.deploy.jobs",),
 )

@@ -13,12 +13,13 @@ from functools import cache
 from typing import Final
 
 from statewright.api.calls.inner import InnerCalls
-from statewright.api.models import Model, load_model
+from statewright.api.models import load_model
 from statewright.api.operations import find
 from statewright.api.services import SERVICES
 from statewright.api.sqs.errors import legacy
 from statewright.errors import ApiError
 from statewright.events.targets import ARCHIVE, DESTINATION
+from statewright.integrations.service_models import Model
 from statewright.payload import Json, JsonMapping, JsonObject
 
 SERVICES_BY_SDK_NAME: Final = {name: one for one in SERVICES for name in one.sdk_names}

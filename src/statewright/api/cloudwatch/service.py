@@ -32,7 +32,6 @@ SERVICE: Final = Service(
     version="2010-08-01",
     client="cloudwatch",
     sdk_names=("cloudwatch",),
-    deployed_by=("statewright.projects.deploy.monitoring.alarms",),
 )
 
 

@@ -34,7 +34,6 @@ SERVICE: Final = Service(
     body_bytes=20 << 20,
     task_names=("dynamodb",),
     sdk_names=("dynamodb",),
-    deployed_by=("statewright.projects.deploy.tables",),
 )
 
 

@@ -27,7 +27,6 @@ SERVICE: Final = Service(
     target="AmazonEC2ContainerServiceV20141113",
     task_names=("ecs",),
     sdk_names=("ecs",),
-    deployed_by=("statewright.projects.deploy.jobs",),
 )
 
 

@@ -28,7 +28,6 @@ SERVICE: Final = Service(
     target="AWSEvents",
     task_names=("events",),
     sdk_names=("cloudwatchevents", "eventbridge"),
-    deployed_by=("statewright.projects.deploy.schedules", "statewright.projects.deploy.monitoring.archives"),
 )
 
 

@@ -26,7 +26,6 @@ SERVICE: Final = Service(
     wires=f"{__package__}.wires",
     version="2010-05-08",
     sdk_names=("iam",),
-    deployed_by=("statewright.projects.deploy.roles",),
 )
 
 

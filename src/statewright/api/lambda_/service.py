@@ -35,7 +35,6 @@ SERVICE: Final = Service(
     body_bytes=72 << 20,
     task_names=("lambda",),
     sdk_names=("lambda",),
-    deployed_by=("statewright.projects.deploy.functions", "statewright.projects.deploy.function_parts"),
 )
 
 

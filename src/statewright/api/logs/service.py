@@ -30,7 +30,6 @@ SERVICE: Final = Service(
     body_bytes=8 << 20,
     task_names=("logs",),
     sdk_names=("cloudwatchlogs",),
-    deployed_by=("statewright.projects.deploy.small", "statewright.projects.deploy.monitoring.log_filters"),
 )
 
 

@@ -21,7 +21,6 @@ SERVICE: Final = Service(
     operations=("pipes",),
     protocols=(REST,),
     sdk_names=("pipes",),
-    deployed_by=("statewright.projects.deploy.schedules",),
 )
 
 

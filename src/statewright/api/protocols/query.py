@@ -20,11 +20,12 @@ from typing import Final
 from urllib.parse import parse_qsl
 
 from statewright.api.errors import status_of
-from statewright.api.models import Model, load_model
+from statewright.api.models import load_model
 from statewright.api.protocols.bounds import apart
 from statewright.api.protocols.wire import Answer, Incoming
 from statewright.errors import ApiError
 from statewright.instants import iso_ms
+from statewright.integrations.service_models import Model
 from statewright.payload import Json, JsonMapping, JsonObject
 
 XML_TYPE: Final = b"text/xml"

@@ -18,7 +18,7 @@ import orjson
 
 from statewright.api import shapes
 from statewright.api.errors import status_of
-from statewright.api.models import Model, load_model
+from statewright.api.models import load_model
 from statewright.api.protocols import rest_routes
 from statewright.api.protocols.bounds import apart, refuse_dense_json
 from statewright.api.protocols.json10 import sound
@@ -26,6 +26,7 @@ from statewright.api.protocols.uploads import upload_of
 from statewright.api.protocols.wire import JSON_TYPE, Answer, Headers, Incoming
 from statewright.errors import ApiError
 from statewright.instants import http_date
+from statewright.integrations.service_models import Model
 from statewright.payload import Json, JsonObject, JsonTextError, parse_json
 
 

@@ -14,7 +14,8 @@ from functools import cache
 from typing import Final
 from urllib.parse import unquote
 
-from statewright.api.models import Model, load_model
+from statewright.api.models import load_model
+from statewright.integrations.service_models import Model
 
 _PLACE: Final = re.compile(r"\{([A-Za-z0-9]+)(\+?)\}")
 

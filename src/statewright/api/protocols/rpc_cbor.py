@@ -10,12 +10,13 @@ from functools import cache
 from typing import Final
 
 from statewright.api.errors import status_of
-from statewright.api.models import Model, load_model
+from statewright.api.models import load_model
 from statewright.api.protocols.bounds import apart, refuse_dense_cbor
 from statewright.api.protocols.cbor import CborError, decode, encode, instants
 from statewright.api.protocols.wire import Answer, Headers, Incoming
 from statewright.api.routing import CBOR_PATH, RPC_CBOR
 from statewright.errors import ApiError
+from statewright.integrations.service_models import Model
 from statewright.payload import Json, JsonMapping, JsonObject
 
 CONTENT_TYPE: Final = b"application/cbor"

@@ -14,11 +14,12 @@ from functools import cache
 from typing import Final
 
 from statewright.api.auth import presigned_hash
-from statewright.api.models import Model, load_model
+from statewright.api.models import load_model
 from statewright.api.protocols.wire import Answer, Incoming
 from statewright.api.protocols.xml_tree import MOST_CHILDREN, Element, XmlError, parse_xml
 from statewright.errors import ApiError
 from statewright.instants import http_date, iso_ms
+from statewright.integrations.service_models import Model
 from statewright.objects.faults import malformed_xml, method_not_allowed
 from statewright.payload import Json, JsonObject
 

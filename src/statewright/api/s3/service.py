@@ -37,7 +37,6 @@ SERVICE: Final = Service(
     id_headers=(b"x-amz-request-id", b"x-amz-id-2"),
     headers=((b"server", b"Statewright"),),
     sdk_names=("s3",),
-    deployed_by=("statewright.projects.deploy.buckets", "statewright.projects.deploy.bucket_rules"),
 )
 
 

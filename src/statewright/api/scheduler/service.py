@@ -22,7 +22,6 @@ SERVICE: Final = Service(
     ),
     protocols=(REST,),
     sdk_names=("scheduler",),
-    deployed_by=("statewright.projects.deploy.schedules",),
 )
 
 

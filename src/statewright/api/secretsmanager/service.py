@@ -24,7 +24,6 @@ SERVICE: Final = Service(
     json_version="1.1",
     target="secretsmanager",
     sdk_names=("secretsmanager",),
-    deployed_by=("statewright.projects.deploy.small",),
 )
 
 

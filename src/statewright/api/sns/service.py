@@ -28,7 +28,6 @@ SERVICE: Final = Service(
     open_operations=frozenset({"ConfirmSubscription", "Unsubscribe"}),
     task_names=("sns",),
     sdk_names=("sns",),
-    deployed_by=("statewright.projects.deploy.topics",),
 )
 
 

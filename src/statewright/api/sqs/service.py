@@ -40,7 +40,6 @@ SERVICE: Final = Service(
     },
     task_names=("sqs",),
     sdk_names=("sqs",),
-    deployed_by=("statewright.projects.deploy.queues",),
 )
 
 

@@ -24,7 +24,6 @@ SERVICE: Final = Service(
     json_version="1.1",
     target="AmazonSSM",
     sdk_names=("ssm",),
-    deployed_by=("statewright.projects.deploy.small",),
 )
 
 

@@ -29,5 +29,4 @@ SERVICE: Final = Service(
     client="stepfunctions",
     task_names=("states",),
     sdk_names=("sfn",),
-    deployed_by=("statewright.projects.deploy.machines",),
 )

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Final
 
-from statewright.api.services import SERVICES
+from statewright.projects.deploy import (
+    bucket_rules,
+    buckets,
+    function_parts,
+    functions,
+    jobs,
+    machines,
+    queues,
+    roles,
+    schedules,
+    small,
+    tables,
+    topics,
+)
 from statewright.projects.deploy.kinds import Kind, never_made
+from statewright.projects.deploy.monitoring import alarms, archives, log_filters
 
 IGNORED: Final = frozenset({"AWS::CDK::Metadata", "AWS::CloudFormation::WaitConditionHandle"})
 """Types that ask for nothing; nothing is said of them."""
 
-_KNOWN: Final[dict[str, Kind]] = {
-    name: kind
-    for service in SERVICES
-    for module in service.deployed_by
-    for name, kind in import_module(module).KINDS.items()
-}
-
+KNOWN: Final[dict[str, Kind]] = {
+    **alarms.KINDS, **archives.KINDS, **bucket_rules.KINDS, **buckets.KINDS, **function_parts.KINDS, **functions.KINDS,
+    **jobs.KINDS, **log_filters.KINDS, **machines.KINDS, **queues.KINDS, **roles.KINDS, **schedules.KINDS,
+    **small.KINDS, **tables.KINDS, **topics.KINDS,
+}  # fmt: skip
+"""Every type that is made, or left out for a reason of its own."""
 
 _NAMES: Final = {
     "AWS::ApiGateway::Stage": "StageName",
@@ -35,7 +47,7 @@ _NAMES: Final = {
 
 def kind_of(type: str) -> Kind:
     """The entry of a type; an unknown one is left out, with a made-up ARN for references to it."""
-    known = _KNOWN.get(type)
+    known = KNOWN.get(type)
     if known is not None:
         return known
     parts = type.split("::")
@@ -46,10 +58,10 @@ def kind_of(type: str) -> Kind:
 
 def is_known(type: str) -> bool:
     """True if deployment supports a type, or leaves it out for a reason of its own."""
-    return type in _KNOWN or type in IGNORED
+    return type in KNOWN or type in IGNORED
 
 
 def is_made(type: str) -> bool:
     """True if deployment makes resources of a type."""
-    known = _KNOWN.get(type)
+    known = KNOWN.get(type)
     return known is not None and not known.lost

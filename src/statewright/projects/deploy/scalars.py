@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from statewright.api.models import load_model
+from statewright.integrations.service_models import model_of
 from statewright.payload import Json, JsonMapping, JsonObject
 from statewright.projects.evaluation import text_of
 
 
 def converted(service: str, operation: str, request: Mapping[str, object]) -> dict[str, object]:
     """A request with its scalars in the types of the service's model; `service` is botocore's name of one."""
-    model = load_model(service) or {}
+    model = model_of(service) or {}
     declared = model.get("operations", {}).get(operation, {}).get("input")
     shapes: JsonMapping = model.get("shapes", {})
     given: JsonObject = dict(request)
