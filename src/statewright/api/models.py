@@ -9,7 +9,7 @@ from functools import cache
 from typing import Final
 
 from statewright.api.services import SERVICES
-from statewright.integrations.service_models import Model, model_of
+from statewright.integrations.endpoints.service_models import Model, model_of
 
 _FOLDERS: Final = {"email": "ses", **{one.name: one.client for one in SERVICES if one.client is not None}}
 """botocore's name of a service, by signing name, if the two differ."""

@@ -18,7 +18,7 @@ from typing import Final
 
 from statewright.api.models import load_model
 from statewright.errors import ApiError
-from statewright.integrations.service_models import Model
+from statewright.integrations.endpoints.service_models import Model
 from statewright.payload import Json, JsonObject
 
 Problems = list[tuple[str, str, str]]

@@ -418,7 +418,7 @@ def _make_client(
     session = Session(session_vars={"profile": (None, [], None, None), "config_file": (None, None, os.devnull, None)})
     key, secret, region = identity
     if service == OWN_SERVICE:
-        from statewright.integrations.service_models import OWN
+        from statewright.integrations.endpoints.service_models import OWN
 
         session.get_component("data_loader").search_paths.append(str(OWN))
     session.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=_milliseconds)

@@ -19,7 +19,7 @@ from statewright.api.services import SERVICES
 from statewright.api.sqs.errors import legacy
 from statewright.errors import ApiError
 from statewright.events.targets import ARCHIVE, DESTINATION
-from statewright.integrations.service_models import Model
+from statewright.integrations.endpoints.service_models import Model
 from statewright.payload import Json, JsonMapping, JsonObject
 
 SERVICES_BY_SDK_NAME: Final = {name: one for one in SERVICES for name in one.sdk_names}

@@ -25,7 +25,7 @@ from statewright.api.protocols.bounds import apart
 from statewright.api.protocols.wire import Answer, Incoming
 from statewright.errors import ApiError
 from statewright.instants import iso_ms
-from statewright.integrations.service_models import Model
+from statewright.integrations.endpoints.service_models import Model
 from statewright.payload import Json, JsonMapping, JsonObject
 
 XML_TYPE: Final = b"text/xml"

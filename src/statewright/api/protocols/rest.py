@@ -26,7 +26,7 @@ from statewright.api.protocols.uploads import upload_of
 from statewright.api.protocols.wire import JSON_TYPE, Answer, Headers, Incoming
 from statewright.errors import ApiError
 from statewright.instants import http_date
-from statewright.integrations.service_models import Model
+from statewright.integrations.endpoints.service_models import Model
 from statewright.payload import Json, JsonObject, JsonTextError, parse_json
 
 

@@ -15,7 +15,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from statewright.api.models import load_model
-from statewright.integrations.service_models import Model
+from statewright.integrations.endpoints.service_models import Model
 
 _PLACE: Final = re.compile(r"\{([A-Za-z0-9]+)(\+?)\}")
 

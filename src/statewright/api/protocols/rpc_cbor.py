@@ -16,7 +16,7 @@ from statewright.api.protocols.cbor import CborError, decode, encode, instants
 from statewright.api.protocols.wire import Answer, Headers, Incoming
 from statewright.api.routing import CBOR_PATH, RPC_CBOR
 from statewright.errors import ApiError
-from statewright.integrations.service_models import Model
+from statewright.integrations.endpoints.service_models import Model
 from statewright.payload import Json, JsonMapping, JsonObject
 
 CONTENT_TYPE: Final = b"application/cbor"

@@ -19,7 +19,7 @@ from statewright.api.protocols.wire import Answer, Incoming
 from statewright.api.protocols.xml_tree import MOST_CHILDREN, Element, XmlError, parse_xml
 from statewright.errors import ApiError
 from statewright.instants import http_date, iso_ms
-from statewright.integrations.service_models import Model
+from statewright.integrations.endpoints.service_models import Model
 from statewright.objects.faults import malformed_xml, method_not_allowed
 from statewright.payload import Json, JsonObject
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from statewright.integrations.service_models import model_of
+from statewright.integrations.endpoints.service_models import model_of
 from statewright.payload import Json, JsonMapping, JsonObject
 from statewright.projects.evaluation import text_of
 

@@ -15,7 +15,7 @@ import orjson
 
 from statewright.payload import JsonObject
 
-OWN: Final = Path(__file__).parents[1] / "api" / "model"
+OWN: Final = Path(__file__).parents[2] / "api" / "model"
 """Models of services that only Statewright has, in botocore's form; botocore takes the folder as one of its own."""
 
 Model = JsonObject
