@@ -15,7 +15,7 @@ from statewright.asl.compile import compile_definition
 from statewright.asl.program import MapDef
 from statewright.interpreter.commands import StartMapRun
 from statewright.interpreter.map_run import messages
-from statewright.interpreter.map_run.advance import advance_map_run, exceeds_tolerance
+from statewright.interpreter.map_run.advance import advance_map_run
 from statewright.interpreter.map_run.codec import decode_map_run, encode_map_run
 from statewright.interpreter.map_run.results import result_files
 from statewright.interpreter.map_run.state import (
@@ -24,6 +24,7 @@ from statewright.interpreter.map_run.state import (
     PENDING_REDRIVE,
     RUNNING,
     MapRunState,
+    exceeds_tolerance,
     execution_counts,
     item_counts,
     new_map_run,

@@ -42,8 +42,8 @@ from statewright.engine.machines.catalogue import MachineCatalogue
 from statewright.engine.machines.machines import Machines, Target
 from statewright.engine.machines.programs import RetryingPrograms
 from statewright.engine.map_runs.data import MapRunData, NoData
-from statewright.engine.map_runs.live import Site
 from statewright.engine.map_runs.map_runs import MapRuns
+from statewright.engine.map_runs.site import Site
 from statewright.engine.metering import ExecutionMeter
 from statewright.engine.retention import Retention
 from statewright.engine.runner import Runner

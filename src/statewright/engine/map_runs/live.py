@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Container
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final, Protocol, cast
 
 from statewright.asl.program import Program
@@ -16,17 +16,13 @@ from statewright.engine.executions.redrives import Redrive
 from statewright.engine.executions.starting import new_live
 from statewright.engine.executions.views import Head, Tail
 from statewright.engine.express.run import ExpressRun
-from statewright.engine.express.runs import ExpressRuns
-from statewright.engine.heavy.steps import HeavySteps, on_loop
+from statewright.engine.heavy.steps import on_loop
 from statewright.engine.inputs import AlreadyThere, Input, no_result
-from statewright.engine.machines.programs import RetryingPrograms
-from statewright.engine.map_runs.data import MapRunData
 from statewright.engine.map_runs.files import RunFiles
 from statewright.engine.map_runs.head import RunHead
 from statewright.engine.map_runs.requests import RunRequest
 from statewright.engine.map_runs.selecting import select_items_of
-from statewright.engine.runner import Runner
-from statewright.engine.shard import Shard
+from statewright.engine.map_runs.site import Site
 from statewright.engine.turnstile import CHILD
 from statewright.errors import ApiError, OwnershipLost, StoreError, Unavailable, shortage
 from statewright.interpreter import events
@@ -55,22 +51,6 @@ SOME_CHILDREN: Final = 8
 """Children that are started in one go."""
 MOST_EVENTS: Final = 256
 """Events that go into one commit."""
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """The surroundings of a Map Run: its shard, and the parts of the engine that run its children.
-
-    `deleting` are the machines whose executions cannot be redriven.
-    """
-
-    shard: Shard
-    runner: Runner
-    programs: RetryingPrograms
-    express: ExpressRuns
-    data: MapRunData
-    deleting: Container[int]
-    heavy: HeavySteps
 
 
 class OpenRuns(Protocol):

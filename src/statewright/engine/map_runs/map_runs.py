@@ -25,8 +25,9 @@ from statewright.engine.inbox import Inbox
 from statewright.engine.inputs import Input
 from statewright.engine.list_tokens import read_token, write_token
 from statewright.engine.map_runs.head import RunHead
-from statewright.engine.map_runs.live import LiveRun, Site, load_run
+from statewright.engine.map_runs.live import LiveRun, load_run
 from statewright.engine.map_runs.requests import RunRequest, command_of, decode_request
+from statewright.engine.map_runs.site import Site
 from statewright.errors import ApiError
 from statewright.interpreter.commands import StartMapRun
 from statewright.interpreter.events import MapRunMissing, TimerFired

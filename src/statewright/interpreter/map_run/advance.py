@@ -40,7 +40,9 @@ from statewright.interpreter.map_run.state import (
     MapRunState,
     MapRunStatus,
     child_name,
+    exceeds_tolerance,
 )
+from statewright.interpreter.map_run.turn import Turn
 from statewright.interpreter.phases import CLOSED, OPEN, STOPPING, WRITING
 from statewright.limits import AWS, CAUSE_CHARACTERS, Limits
 from statewright.payload import Json
@@ -72,25 +74,6 @@ class MapRunStep:
     cleared: bool = False
 
 
-class _Turn:
-    """The working context of one call."""
-
-    __slots__ = ("budget", "changed", "cleared", "commands", "definition", "express", "limits", "now_ms", "state")
-
-    def __init__(self, definition: MapDef, state: MapRunState, now_ms: int, limits: Limits, budget: int) -> None:
-        distributed = definition.distributed
-        assert distributed is not None
-        self.definition = definition
-        self.state = state
-        self.now_ms = now_ms
-        self.limits = limits
-        self.budget = budget
-        self.commands: list[MapRunCommand] = []
-        self.changed: set[int] = set()
-        self.cleared = False
-        self.express = distributed.execution_type == "EXPRESS"
-
-
 def advance_map_run(
     definition: MapDef,
     state: MapRunState,
@@ -104,7 +87,7 @@ def advance_map_run(
 
     `definition` is the Map state's body, `limits` are the parent's. A late or repeated event changes nothing.
     """
-    turn = _Turn(definition, state, now_ms, limits, budget)
+    turn = Turn(definition, state, now_ms, limits, budget)
     _ON[type(event)](turn, event)
     return MapRunStep(turn.commands, turn.changed, turn.cleared)
 
@@ -112,7 +95,7 @@ def advance_map_run(
 # ------------------------------------------------------------------ continuing
 
 
-def _work(turn: _Turn) -> None:
+def _work(turn: Turn) -> None:
     """Start children and take items until the limits, the last item, or the end of the budget."""
     state = turn.state
     while state.phase == OPEN:
@@ -134,7 +117,7 @@ def _work(turn: _Turn) -> None:
         _begin_end(turn, "SUCCEEDED", None, None)
 
 
-def _start_next(turn: _Turn) -> None:
+def _start_next(turn: Turn) -> None:
     state = turn.state
     turn.budget -= 1
     if state.again:
@@ -161,7 +144,7 @@ def _start_next(turn: _Turn) -> None:
     turn.changed.add(child.index)
 
 
-def _take_own_items(turn: _Turn) -> None:
+def _take_own_items(turn: Turn) -> None:
     """Take the next slice of the items that the Map's input holds."""
     state = turn.state
     items, keys = own_items(state, max(1, min(SLICE_ITEMS, turn.budget)))
@@ -169,7 +152,7 @@ def _take_own_items(turn: _Turn) -> None:
     _take(turn, messages.ItemsRead(state.items_read, items, len(items) == 0, keys))
 
 
-def _ask_for_items(turn: _Turn) -> None:
+def _ask_for_items(turn: Turn) -> None:
     state = turn.state
     if (state.settings.max_items or 0) < 0:
         _fail(turn, READER_FAILED, "field MaxItems must be positive")
@@ -183,7 +166,7 @@ def _ask_for_items(turn: _Turn) -> None:
     turn.commands.append(messages.ReadItems(state.items_read, SLICE_ITEMS))
 
 
-def _take(turn: _Turn, event: messages.ItemsRead) -> None:
+def _take(turn: Turn, event: messages.ItemsRead) -> None:
     """Make children of a slice; ends the reading with the last one."""
     state = turn.state
     settings = state.settings
@@ -208,7 +191,7 @@ def _take(turn: _Turn, event: messages.ItemsRead) -> None:
         _add_selected(turn, selected, last)
 
 
-def _add_selected(turn: _Turn, selected: Selected, last: bool) -> None:
+def _add_selected(turn: Turn, selected: Selected, last: bool) -> None:
     turn.state.entropy.counter = selected.drawn
     failure = selected.failure
     if failure is None:
@@ -218,7 +201,7 @@ def _add_selected(turn: _Turn, selected: Selected, last: bool) -> None:
     _add(turn, selected.values, kind(failure.error or RUNTIME, failure.cause or ""), last)
 
 
-def _add(turn: _Turn, values: Sequence[Json], problem: ExecutionFailure | None, last: bool) -> None:
+def _add(turn: Turn, values: Sequence[Json], problem: ExecutionFailure | None, last: bool) -> None:
     """Make children of the inputs of a slice, of which one after these may have failed."""
     state = turn.state
     known = len(state.children)
@@ -243,25 +226,10 @@ def _worded(state: MapRunState, problem: ExecutionFailure) -> str:
     return f"An error occurred while executing {where}. {problem.cause}"[:CAUSE_CHARACTERS]
 
 
-def exceeds_tolerance(state: MapRunState) -> bool:
-    """True if more items have failed or timed out than the run tolerates.
-
-    Without a tolerance none may fail. A percentage is of all items, and counts once their number is known.
-    """
-    failed = state.items[FAILED] + state.items[TIMED_OUT]
-    count, percentage = state.tolerated_count, state.tolerated_percentage
-    if count is None and percentage is None:
-        return failed > 0
-    if count is not None and failed > count:
-        return True
-    total = state.total_items
-    return percentage is not None and total is not None and failed * 100 > percentage * total
-
-
 # ------------------------------------------------------------------ one handler for each event
 
 
-def _on_started(turn: _Turn, _event: messages.RunStarted) -> None:
+def _on_started(turn: Turn, _event: messages.RunStarted) -> None:
     state = turn.state
     if state.started_ms or state.phase != OPEN:
         return
@@ -271,11 +239,11 @@ def _on_started(turn: _Turn, _event: messages.RunStarted) -> None:
     _work(turn)
 
 
-def _on_continued(turn: _Turn, _event: messages.RunContinued) -> None:
+def _on_continued(turn: Turn, _event: messages.RunContinued) -> None:
     _work(turn)
 
 
-def _on_items_read(turn: _Turn, event: messages.ItemsRead) -> None:
+def _on_items_read(turn: Turn, event: messages.ItemsRead) -> None:
     state = turn.state
     if state.phase != OPEN or not state.reading or event.first != state.items_read:
         return
@@ -284,7 +252,7 @@ def _on_items_read(turn: _Turn, event: messages.ItemsRead) -> None:
     _judge_and_work(turn)
 
 
-def _on_items_selected(turn: _Turn, event: messages.ItemsSelected) -> None:
+def _on_items_selected(turn: Turn, event: messages.ItemsSelected) -> None:
     state = turn.state
     if state.phase != OPEN or not state.reading or event.first != state.items_read:
         return
@@ -293,14 +261,14 @@ def _on_items_selected(turn: _Turn, event: messages.ItemsSelected) -> None:
     _judge_and_work(turn)
 
 
-def _on_read_failed(turn: _Turn, event: messages.ReadFailed) -> None:
+def _on_read_failed(turn: Turn, event: messages.ReadFailed) -> None:
     state = turn.state
     if state.phase == OPEN and state.reading:
         state.reading = False
         _fail(turn, READER_FAILED, event.cause)
 
 
-def _on_child_ended(turn: _Turn, event: messages.ChildEnded) -> None:
+def _on_child_ended(turn: Turn, event: messages.ChildEnded) -> None:
     state = turn.state
     children = state.children
     if not 0 <= event.index < len(children):
@@ -323,7 +291,7 @@ def _on_child_ended(turn: _Turn, event: messages.ChildEnded) -> None:
         _finish(turn)
 
 
-def _on_updated(turn: _Turn, event: messages.RunUpdated) -> None:
+def _on_updated(turn: Turn, event: messages.RunUpdated) -> None:
     state = turn.state
     if state.phase != OPEN:
         return
@@ -338,7 +306,7 @@ def _on_updated(turn: _Turn, event: messages.RunUpdated) -> None:
     _judge_and_work(turn)
 
 
-def _judge_and_work(turn: _Turn) -> None:
+def _judge_and_work(turn: Turn) -> None:
     """Fail if too many items have failed; continue otherwise."""
     state = turn.state
     if state.phase == OPEN and exceeds_tolerance(state):
@@ -347,7 +315,7 @@ def _judge_and_work(turn: _Turn) -> None:
         _work(turn)
 
 
-def _on_results_written(turn: _Turn, _event: messages.ResultsWritten) -> None:
+def _on_results_written(turn: Turn, _event: messages.ResultsWritten) -> None:
     state = turn.state
     if state.phase != WRITING:
         return
@@ -357,7 +325,7 @@ def _on_results_written(turn: _Turn, _event: messages.ResultsWritten) -> None:
     _close(turn)
 
 
-def _on_write_failed(turn: _Turn, event: messages.WriteFailed) -> None:
+def _on_write_failed(turn: Turn, event: messages.WriteFailed) -> None:
     state = turn.state
     if state.phase != WRITING:
         return
@@ -366,7 +334,7 @@ def _on_write_failed(turn: _Turn, event: messages.WriteFailed) -> None:
     _close(turn)
 
 
-def _on_stopped(turn: _Turn, _event: messages.RunStopped) -> None:
+def _on_stopped(turn: Turn, _event: messages.RunStopped) -> None:
     state = turn.state
     if state.phase == OPEN:
         _begin_end(turn, "ABORTED", None, None)
@@ -377,11 +345,11 @@ def _on_stopped(turn: _Turn, _event: messages.RunStopped) -> None:
 # ------------------------------------------------------------------ ends
 
 
-def _fail(turn: _Turn, error: str, cause: str) -> None:
+def _fail(turn: Turn, error: str, cause: str) -> None:
     _begin_end(turn, "FAILED", error, cause)
 
 
-def _begin_end(turn: _Turn, ending: MapRunStatus, error: str | None, cause: str | None) -> None:
+def _begin_end(turn: Turn, ending: MapRunStatus, error: str | None, cause: str | None) -> None:
     """Decide how the run ends, which it does once no child runs. Pending children stay pending."""
     state = turn.state
     state.ending, state.error, state.cause = ending, error, cause
@@ -396,7 +364,7 @@ def _begin_end(turn: _Turn, ending: MapRunStatus, error: str | None, cause: str 
         _finish(turn)
 
 
-def _finish(turn: _Turn) -> None:
+def _finish(turn: Turn) -> None:
     """No child runs any more: write the results, or report."""
     state = turn.state
     exports = state.settings.writer is not None
@@ -409,7 +377,7 @@ def _finish(turn: _Turn) -> None:
     _close(turn)
 
 
-def _assemble(turn: _Turn) -> None:
+def _assemble(turn: Turn) -> None:
     """Make the result of the children's outputs, unless it is too large."""
     state = turn.state
     output = result_of(state, turn.definition)
@@ -428,7 +396,7 @@ def _count_written(state: MapRunState) -> None:
     state.results_written = (sum(executions) - executions[PENDING], sum(items) - items[PENDING])
 
 
-def _close(turn: _Turn) -> None:
+def _close(turn: Turn) -> None:
     """Close the run, report to the parent, and apply a redrive that came early."""
     state = turn.state
     assert state.ending is not None
@@ -447,7 +415,7 @@ def _close(turn: _Turn) -> None:
         _on_redriven(turn, messages.RunRedriven(*waiting))
 
 
-def _report(turn: _Turn) -> None:
+def _report(turn: Turn) -> None:
     state = turn.state
     if state.status == "SUCCEEDED":
         assert state.output is not None
@@ -459,7 +427,7 @@ def _report(turn: _Turn) -> None:
 # ------------------------------------------------------------------ redrive
 
 
-def _on_redriven(turn: _Turn, event: messages.RunRedriven) -> None:
+def _on_redriven(turn: Turn, event: messages.RunRedriven) -> None:
     """Open a closed run again: unsuccessful children first, then those never started, then items not yet read."""
     state = turn.state
     if event.redrive_count <= state.redrive_count:
@@ -491,7 +459,7 @@ def _on_redriven(turn: _Turn, event: messages.RunRedriven) -> None:
     _judge_and_work(turn)
 
 
-def _line_up_again(turn: _Turn) -> None:
+def _line_up_again(turn: Turn) -> None:
     state = turn.state
     lost: list[MapChild] = []
     for child in state.children:

@@ -284,3 +284,18 @@ def item_counts(state: MapRunState) -> dict[str, int]:
     counts["resultsWritten"] = state.results_written[1]
     counts["failuresNotRedrivable"] = state.not_redrivable[1]
     return counts
+
+
+def exceeds_tolerance(state: MapRunState) -> bool:
+    """True if more items have failed or timed out than the run tolerates.
+
+    Without a tolerance none may fail. A percentage is of all items, and counts once their number is known.
+    """
+    failed = state.items[FAILED] + state.items[TIMED_OUT]
+    count, percentage = state.tolerated_count, state.tolerated_percentage
+    if count is None and percentage is None:
+        return failed > 0
+    if count is not None and failed > count:
+        return True
+    total = state.total_items
+    return percentage is not None and total is not None and failed * 100 > percentage * total
