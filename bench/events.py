@@ -1,4 +1,4 @@
-"""Events: what one costs where nobody waits for it, and from PutEvents until a queue has it.
+"""Events: what one costs when no consumer waits, and the time from PutEvents until a queue has it.
 
 python bench/events.py
 """

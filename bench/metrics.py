@@ -2,7 +2,7 @@
 
 `python bench/metrics.py [--rounds 6] [--count 1600]`: the engine and the queues by themselves on a durable SQLite
 store, no HTTP. Rounds with and without metrics take turns in one process, each on a store of its own, and the median
-of each is told: neighbours on the machine move both.
+of each is printed: neighbours on the machine move both.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TOGETHER = 16
 
 
 def without(system: System) -> None:
-    """Have nobody count."""
+    """Switch counting off."""
     engine, queues = system.engine, system.app.services.queues
     engine.runner._listeners = tuple(one for one in engine.runner._listeners if one is not engine.shard.meter)
     engine.history_log._meter = engine.shard.meter = None

@@ -2,7 +2,7 @@
 
     python bench/objects.py [--mib 1] [--count 200] [--small 10000] [--connections 1]
 
-Figures are by the server's own CPU time (`/metrics`), because rates change with whatever else runs on the machine.
+Figures are by the server's own CPU time (`/metrics`), because rates change with the load of the machine.
 """
 
 from __future__ import annotations

@@ -155,12 +155,12 @@ def verdict(samples: list[Sample], settled: int, within: float) -> str:
     for name in ("descriptors", "threads"):
         if getattr(later[-1], name) > getattr(later[0], name):
             return f"{name} grew from {getattr(later[0], name)} to {getattr(later[-1], name)}"
-    third = len(later) // 3
-    earlier, last = (
-        statistics.median(one.p99_ms for one in part) for part in (later[-2 * third : -third], later[-third:])
-    )
-    if last > GROWN * earlier:
-        return f"the p99 of starts grew from {earlier:.1f} to {last:.1f} ms"
+    if third := len(later) // 3:
+        earlier, last = (
+            statistics.median(one.p99_ms for one in part) for part in (later[-2 * third : -third], later[-third:])
+        )
+        if last > GROWN * earlier:
+            return f"the p99 of starts grew from {earlier:.1f} to {last:.1f} ms"
     return ""
 
 

@@ -138,6 +138,8 @@ def _object(pattern: Mapping[str, Json], where: Place, dialect: Dialect) -> Test
     return _all_of(tests, alternatives, dialect.objects_below_dots)
 
 
+_NAMES: Final = 8
+"""Names that are joined in the time of one comparison."""
 _Part = tuple[str, Test, ArrayTest | None]
 """A name, the test of its value, and for a leaf the test of its value if that is an array."""
 
@@ -156,11 +158,15 @@ def _all_of(tests: Sequence[_Part], alternatives: Sequence[Test] | None, objects
             matching.spend(len(value) * _OBJECT)
             return any(matches(element, matching) for element in value if isinstance(element, (dict, list)))
         here = value if isinstance(value, dict) else {}
+        has_dots: bool | None = None
         for name, test, of_array in tests:
             found = here.get(name, MISSING)
             if of_array is None:
-                # A join of all names is the quickest look for a dot.
-                if "." in "\n".join(here):
+                if has_dots is None:
+                    matching.spend(len(here) // _NAMES)
+                    # A join of all names is the quickest look for a dot.
+                    has_dots = "." in "\n".join(here)
+                if has_dots:
                     found = _joined(here, name, found, objects_below_dots, matching)
                 if not test(found, matching):
                     return False

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from statewright.query.event_pattern import TOPICS, PatternError, compile_pattern, refuse_complex
-from statewright.query.matching import Matching
+from statewright.query.matching import LOOP_WORK, Matching, TooMuchWork
 
 EVENT: dict[str, Any] = {
     "source": "shop.orders",
@@ -223,3 +223,12 @@ def test_a_pattern_without_end():
         compile_pattern(pattern)
     with pytest.raises(PatternError, match="Empty objects"):
         compile_pattern({}, leaves=False)
+
+
+def test_looking_for_dots_in_the_names_of_a_large_event_is_counted_work():
+    event: dict[str, Any] = {f"name{number}": number for number in range(8_000)}
+    matches = compile_pattern({"detail": {"state": ["x"]}})
+    matching = Matching(LOOP_WORK)
+    with pytest.raises(TooMuchWork):
+        for _ in range(300):
+            matches(event, matching)

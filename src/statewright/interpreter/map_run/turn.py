@@ -1,4 +1,4 @@
-"""What one call of `advance_map_run` works with: the run, the limits, and what it puts out. A leaf."""
+"""The working context of one call of `advance_map_run`: the run, the limits, and the changes so far. A leaf."""
 
 from __future__ import annotations
 
