@@ -5,7 +5,7 @@ Source: API reference, DescribeAlarmHistory; the data of changes of state record
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import Callable
 from typing import Final
 
 from statewright.alarms.notices import configuration
@@ -19,7 +19,7 @@ from statewright.alarms.records import (
     HistoryItem,
 )
 from statewright.payload import JsonObject, dump_json, parse_json
-from statewright.stores.entries import Entries, Name
+from statewright.stores.entries import Entries, Name, Place
 from statewright.stores.protocol import CatalogueStore
 
 DATA_CHARACTERS: Final = 4_095
@@ -41,10 +41,11 @@ class History:
         rows = await self._catalogue.list_entries(ALARM_HISTORY.name, "", after=None, limit=TRIMMED, newest_first=False)
         return [(row.kind, row.key) for row in rows if row.sort < now_ms - HISTORY_MS]
 
-    async def walk(self, *, newest_first: bool) -> AsyncIterator[HistoryItem]:
-        """Every item by time."""
-        async for item in self._entries.walk(newest_first=newest_first):
-            yield item
+    async def chosen(
+        self, wanted: Callable[[HistoryItem], bool], after: Place | None, limit: int, *, newest_first: bool
+    ) -> tuple[list[HistoryItem], Place | None]:
+        """Items that are wanted by time, and the place from which the list continues, if it does."""
+        return await self._entries.chosen(wanted, after, limit, newest_first=newest_first)
 
 
 def changed_state(number: int, now_ms: int, before: Alarm, alarm: Alarm) -> HistoryItem:

@@ -10,7 +10,7 @@ detail of status changes observed.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -201,7 +201,7 @@ class Buses:
             # An unknown bus accepts the event, which is then dropped (observed).
             events.append((self.name_in(entry.get("EventBusName")), event))
         deliveries: list[Delivery] = []
-        for (_, event), matches in zip(events, await self._matched(events), strict=True):
+        for (_, event), matches in zip(events, await self.matched(events), strict=True):
             if matches is None:
                 at = answers.index({"EventId": event["id"]})
                 answers[at] = {"ErrorCode": "InternalFailure", "ErrorMessage": TOO_MUCH_WORK}
@@ -212,18 +212,25 @@ class Buses:
             self.rules.meter.put(len(answers), sum("ErrorCode" in one for one in answers))
         return answers
 
-    async def _matched(self, events: Sequence[tuple[str, Event]]) -> list[list[Match] | None]:
-        """The rules that each event matches; None for an event that would take too much work."""
+    async def matched(
+        self, events: Sequence[tuple[str, Event]], only: Collection[str] = ()
+    ) -> list[list[Match] | None]:
+        """The rules that the event of each bus matches; None for an event that would take too much work.
+
+        `only` names the rules of the bus that may see it, if not all. What takes long is done in a thread.
+        """
 
         def brief() -> list[list[Match] | None]:
             matching = Matching(LOOP_WORK)
-            return [self.rules.matched(bus, event, matching) for bus, event in events]
+            return [self.rules.matched(bus, event, matching, only) for bus, event in events]
 
-        return await beyond_in_thread(self._clock, TooMuchWork, brief, lambda: [self._bounded(*one) for one in events])
+        return await beyond_in_thread(
+            self._clock, TooMuchWork, brief, lambda: [self._bounded(*one, only) for one in events]
+        )
 
-    def _bounded(self, bus: str, event: Event) -> list[Match] | None:
+    def _bounded(self, bus: str, event: Event, only: Collection[str] = ()) -> list[Match] | None:
         try:
-            return self.rules.matched(bus, event, Matching(MOST_WORK))
+            return self.rules.matched(bus, event, Matching(MOST_WORK), only)
         except TooMuchWork:
             return None
 

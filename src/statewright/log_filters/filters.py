@@ -14,9 +14,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeVar
+from typing import Final
 
 from statewright.background import Background
 from statewright.clock import Clock
@@ -40,8 +40,6 @@ from statewright.records.log_files import Lane, Line, Place, backwards, forwards
 from statewright.records.log_groups import OF_FUNCTIONS, LogGroups
 from statewright.stores.entries import Entries
 from statewright.stores.protocol import CatalogueStore, EntryRow
-
-T = TypeVar("T")
 
 MOST_METRIC_FILTERS: Final = 100
 MOST_SUBSCRIPTIONS: Final = 2
@@ -95,6 +93,7 @@ class LogFilters:
                 found.counting[one.name] = Counting.of(one)
             for other in await Entries(self._catalogue, SUBSCRIPTION).all(places.group):
                 found.delivering[other.name] = Delivering.of(other)
+            await self._forget_if_empty(found)
             self.written(places.group)
 
     async def stop(self) -> None:
@@ -172,48 +171,66 @@ class LogFilters:
     async def delete_metric_filter(self, group: str, name: str) -> None:
         """Delete a metric filter. Raises: ApiError (`ResourceNotFoundException`)."""
         await self._log_groups.get(group)
-        followed = self._followed.get(group)
-        if followed is None or name not in followed.counting:
-            raise ApiError("ResourceNotFoundException", "The specified metric filter does not exist.")
-        async with followed.lock:
-            await self._catalogue.write([], [METRIC_FILTER.name_of(followed.counting[name].filter)])
+        async with self._changing(group) as followed:
+            there = followed.counting.get(name)
+            if there is None:
+                raise _missing("metric")
+            await self._catalogue.write([], [METRIC_FILTER.name_of(there.filter)])
             del followed.counting[name]
-            await self._forget_if_empty(followed)
 
     async def delete_subscription(self, group: str, name: str) -> None:
         """Delete a subscription filter. Raises: ApiError (`ResourceNotFoundException`)."""
         await self._log_groups.get(group)
-        followed = self._followed.get(group)
-        if followed is None or name not in followed.delivering:
-            raise ApiError("ResourceNotFoundException", "The specified subscription filter does not exist.")
-        async with followed.lock:
-            await self._catalogue.write([], [SUBSCRIPTION.name_of(followed.delivering[name].subscription)])
+        async with self._changing(group) as followed:
+            there = followed.delivering.get(name)
+            if there is None:
+                raise _missing("subscription")
+            await self._catalogue.write([], [SUBSCRIPTION.name_of(there.subscription)])
             del followed.delivering[name]
-            await self._forget_if_empty(followed)
 
     async def forget(self, group: str) -> None:
         """Delete all filters of a group, which is about to be deleted."""
-        followed = self._followed.get(group)
-        if followed is None:
+        if group not in self._followed:
             return
-        async with followed.lock:
+        async with self._changing(group, catches_up=False) as followed:
             gone = [METRIC_FILTER.name_of(one.filter) for one in followed.counting.values()]
             gone += [SUBSCRIPTION.name_of(one.subscription) for one in followed.delivering.values()]
             await self._catalogue.write([], gone)
             followed.counting.clear()
             followed.delivering.clear()
-            await self._forget_if_empty(followed)
+
+    @contextlib.asynccontextmanager
+    async def _changing(self, group: str, *, catches_up: bool = True) -> AsyncIterator[_Followed]:
+        """Hold the lock of a group whose filters change.
+
+        If it `catches_up`, its present filters get the events up to now: a new one sees later events only. A group that
+        has no filters in the end is not followed any more.
+        """
+        while True:
+            followed = await self._followed_group(group)
+            await followed.lock.acquire()
+            # While this waited for the lock, the last filter may have gone, and the group with it.
+            if self._followed.get(group) is followed:
+                break
+            followed.lock.release()
+        try:
+            if catches_up:
+                await self.catch_up(followed)
+            yield followed
+        finally:
+            try:
+                await self._forget_if_empty(followed)
+            finally:
+                followed.lock.release()
 
     async def _forget_if_empty(self, followed: _Followed) -> None:
         if not followed.counting and not followed.delivering:
-            await self._catalogue.write([], [LOG_PLACES.name_of(followed.places)])
+            if followed.places.stored:
+                await self._catalogue.write([], [LOG_PLACES.name_of(followed.places)])
             self._followed.pop(followed.places.group, None)
 
-    def _changing(self, group: str) -> _Changing:
-        return _Changing(self, group)
-
-    async def followed(self, group: str) -> _Followed:
-        """The group's filters, brought up to the newest event, so that a new filter sees later ones only."""
+    async def _followed_group(self, group: str) -> _Followed:
+        """A group's filters; without any, they begin behind the newest event."""
         found = self._followed.get(group)
         if found is None:
             lanes = await self._log_groups.lanes(group)
@@ -297,27 +314,6 @@ class LogFilters:
         return found, payloads
 
 
-class _Changing:
-    """Holds the lock of a group whose filters change, with its events up to now given to the present ones."""
-
-    def __init__(self, filters: LogFilters, group: str) -> None:
-        self._filters = filters
-        self._group = group
-
-    async def __aenter__(self) -> _Followed:
-        self._held = await self._filters.followed(self._group)
-        await self._held.lock.acquire()
-        try:
-            await self._filters.catch_up(self._held)
-        except BaseException:
-            self._held.lock.release()
-            raise
-        return self._held
-
-    async def __aexit__(self, *_: object) -> None:
-        self._held.lock.release()
-
-
 def _call_on(loop: asyncio.AbstractEventLoop, work: Callable[[], None]) -> None:
     """Call back on a loop from a thread, unless the loop has ended."""
     if not loop.is_closed():
@@ -326,6 +322,10 @@ def _call_on(loop: asyncio.AbstractEventLoop, work: Callable[[], None]) -> None:
 
 def _too_many() -> ApiError:
     return ApiError("LimitExceededException", "Resource limit exceeded.")
+
+
+def _missing(kind: str) -> ApiError:
+    return ApiError("ResourceNotFoundException", f"The specified {kind} filter does not exist.")
 
 
 def _ends(lanes: Sequence[Lane]) -> dict[str, Sequence[int]]:

@@ -142,11 +142,11 @@ class Entries(Generic[T]):
         return [one async for one in self.walk(parent)]
 
     async def chosen(
-        self, wanted: Callable[[T], bool], after: Place | None, limit: int
+        self, wanted: Callable[[T], bool], after: Place | None, limit: int, *, newest_first: bool = False
     ) -> tuple[list[T], Place | None]:
         """As `page`, with only the entries that are wanted. Raises: Unreadable."""
         found: list[T] = []
-        async for value in self.walk("", after):
+        async for value in self.walk("", after, newest_first=newest_first):
             if wanted(value):
                 if len(found) == limit:
                     last = self.kind.row(found[-1])

@@ -182,8 +182,9 @@ def test_history_tells_settings_states_and_actions() -> None:
         assert data["newState"]["stateReasonData"]["recentDatapoints"] == [2.0]
         newest = cloudwatch.describe_alarm_history(AlarmName="failures", MaxRecords=1)
         assert newest["AlarmHistoryItems"][0]["HistoryItemType"] == "Action"
+        put_alarm(system, Threshold=7)
         rest = cloudwatch.describe_alarm_history(AlarmName="failures", NextToken=newest["NextToken"])
-        assert len(rest["AlarmHistoryItems"]) == 2
+        assert [one["HistoryItemType"] for one in rest["AlarmHistoryItems"]] == ["StateUpdate", "ConfigurationUpdate"]
         states = cloudwatch.describe_alarm_history(HistoryItemType="StateUpdate")["AlarmHistoryItems"]
         assert len(states) == 1
 

@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from statewright.events.archives import archives
+from statewright.events.rules import Rules
+from statewright.query.matching import LOOP_WORK, Matching, TooMuchWork
 from statewright.virtual import VirtualSystem
 from tests.unit.virtual.building import QUEUE, queue
 
@@ -116,6 +119,46 @@ def test_events_expire_and_archives_survive(tmp_path: Path) -> None:
         events.delete_archive(ArchiveName="kept")
         assert events.list_archives()["Archives"] == []
         assert [one["Name"] for one in events.list_rules(EventBusName="shop")["Rules"]] == ["orders"]
+
+
+def test_a_large_archive_is_counted_once_in_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archives, "COUNTED", 2)
+    with VirtualSystem() as system:
+        shop(system)
+        events = system.client("events")
+        events.create_archive(ArchiveName="kept", EventSourceArn=BUS)
+
+        def counted(number: int) -> int:
+            put(system, number)
+            system.advance("1s")
+            return int(events.describe_archive(ArchiveName="kept")["EventCount"])
+
+        assert [counted(number) for number in range(3)] == [1, 2, 2]
+        system.advance("1m")
+        assert counted(3) == 4
+
+
+def test_replayed_events_are_matched_within_the_work_of_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    with VirtualSystem() as system:
+        url, events = shop(system), system.client("events")
+        events.create_archive(ArchiveName="kept", EventSourceArn=BUS)
+        put(system, 1)
+        received(system, url)
+        refused: list[bool] = []
+        matched = Rules.matched
+
+        def slowly(rules: Rules, bus: str, event: Any, matching: Matching, *more: Any) -> Any:
+            try:
+                matching.spend(LOOP_WORK + 1)
+            except TooMuchWork:
+                refused.append(True)
+                raise
+            return matched(rules, bus, event, matching, *more)
+
+        monkeypatch.setattr(Rules, "matched", slowly)
+        replay(system)
+        assert [one["replay-name"] for one in received(system, url)] == ["again"]
+        assert refused == [True]
 
 
 def test_refusals() -> None:

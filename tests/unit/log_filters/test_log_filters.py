@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import gzip
 import json
@@ -227,6 +228,49 @@ def test_refusals() -> None:
         logs.delete_log_group(logGroupName=GROUP)
         stream(system)
         assert logs.describe_subscription_filters(logGroupName=GROUP)["subscriptionFilters"] == []
+
+
+def together(system: VirtualSystem, *requests: tuple[str, dict[str, Any]]) -> list[Any]:
+    """The answers to requests to the logs that are made at the same time, refusals among them."""
+
+    async def all_of_them() -> list[Any]:
+        calls = [system.ask("logs", operation, request) for operation, request in requests]
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    return system.run(all_of_them())
+
+
+def test_filters_that_change_at_the_same_time() -> None:
+    with VirtualSystem() as system:
+        stream(system)
+        metric_filter(system, "ERROR")
+        system.model("sink", Model())
+        subscribe(system)
+        metric: dict[str, Any] = {"logGroupName": GROUP, "filterName": "errors"}
+        one = {"metricName": "Errors", "metricNamespace": "Shop", "metricValue": "1"}
+        put = {**metric, "filterName": "late", "filterPattern": "LATE", "metricTransformations": [one]}
+        subscriptions = together(system, *[("DeleteSubscriptionFilter", metric)] * 2)
+        assert [getattr(answer, "code", None) for answer in subscriptions] == [None, "ResourceNotFoundException"]
+        deleted, again, made = together(
+            system, ("DeleteMetricFilter", metric), ("DeleteMetricFilter", metric), ("PutMetricFilter", put)
+        )
+        assert (deleted, again.code, made) == ({}, "ResourceNotFoundException", {})
+        write(system, "LATE", "ERROR")
+        assert total(system) == 1
+        system.restart()
+        (shown,) = system.client("logs").describe_metric_filters(logGroupName=GROUP)["metricFilters"]
+        assert shown["filterName"] == "late"
+
+
+def test_a_filter_that_was_refused_leaves_no_place_behind() -> None:
+    with VirtualSystem() as system:
+        stream(system)
+        with pytest.raises(ClientError):
+            system.client("logs").delete_metric_filter(logGroupName=GROUP, filterName="none")
+        write(system, "ERROR before the filter")
+        metric_filter(system, "ERROR")
+        write(system, "ERROR after it")
+        assert total(system) == 1
 
 
 def test_events_of_a_function_that_was_created_again_are_seen() -> None:

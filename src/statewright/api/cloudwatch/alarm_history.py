@@ -10,8 +10,9 @@ from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
 from statewright.pages import PageTokens
 from statewright.payload import Json, JsonObject
+from statewright.stores.entries import Place
 
-TOKENS: Final = PageTokens[int](
+TOKENS: Final = PageTokens[Place](
     "cloudwatch alarm history", lambda _: ApiError("InvalidNextToken", "The next token specified is invalid.")
 )
 MOST: Final = 100
@@ -22,20 +23,14 @@ MOST: Final = 100
 async def describe_alarm_history(app: App, _call: Call, request: Json) -> Json:
     """List items by time, newest first unless the request says otherwise."""
     newest_first = request.get("ScanBy", "TimestampDescending") == "TimestampDescending"
-    skipped, limit = TOKENS.read(request.get("NextToken")) or 0, request.get("MaxRecords", MOST)
     oldest_ms = app.clock.now_ms() - HISTORY_MS
-    found: list[Json] = []
-    seen = 0
-    async for item in app.services.alarms.history.walk(newest_first=newest_first):
-        if item.at_ms < oldest_ms or not _is_wanted(item, request):
-            continue
-        seen += 1
-        if seen <= skipped:
-            continue
-        if len(found) == limit:
-            return {"AlarmHistoryItems": found, "NextToken": TOKENS.write(skipped + limit)}
-        found.append(_shown(item))
-    return {"AlarmHistoryItems": found}
+    found, place = await app.services.alarms.history.chosen(
+        lambda item: item.at_ms >= oldest_ms and _is_wanted(item, request),
+        TOKENS.read(request.get("NextToken")),
+        request.get("MaxRecords", MOST),
+        newest_first=newest_first,
+    )
+    return {"AlarmHistoryItems": [_shown(item) for item in found], "NextToken": TOKENS.write(place)}
 
 
 def _is_wanted(item: HistoryItem, request: Json) -> bool:

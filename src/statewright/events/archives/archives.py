@@ -25,7 +25,6 @@ from statewright.events.buses import Buses
 from statewright.events.deliveries import Deliveries
 from statewright.events.delivery_records import Delivery
 from statewright.payload import JsonMapping, dump_json
-from statewright.query.matching import MOST_WORK, Matching, TooMuchWork
 from statewright.stores.entries import Entries
 from statewright.stores.protocol import CatalogueStore
 
@@ -36,6 +35,11 @@ REPLAYS_MS: Final = 90 * DAY_MS
 """How long replays are shown. Source: user guide."""
 RETRY_MS: Final = 1_000
 RUNNING: Final = ("STARTING", "RUNNING")
+DELETED: Final = 500
+"""Events of an archive that one transaction deletes."""
+COUNTED: Final = 10_000
+COUNTED_MS: Final = 60_000
+"""An archive of so many events is counted anew only after this time; the service counts once in a day."""
 
 log = logging.getLogger("statewright.events")
 
@@ -55,6 +59,8 @@ class Archives:
         self._events = Entries(catalogue, ARCHIVED)
         self._replays = Entries(catalogue, REPLAY)
         self._background = Background("replaying events")
+        self._extents: dict[str, tuple[int, int, int]] = {}
+        """Until when the extent of a large archive counts, and that extent."""
 
     async def start(self) -> None:
         """Continue replays. The buses must have been started."""
@@ -112,9 +118,11 @@ class Archives:
         if any(rule.name == archive.rule for rule in rules.of(archive.bus)):
             await rules.remove_targets(archive.rule, archive.bus, [name])
             await rules.delete(archive.rule, archive.bus)
-        while names := (await self._events.names(name))[:500]:
-            await self._catalogue.write([], names)
+        while names := await self._events.names(name):
+            for place in range(0, len(names), DELETED):
+                await self._catalogue.write([], names[place : place + DELETED])
         await self._archives.delete(archive)
+        self._extents.pop(name, None)
 
     async def get(self, name: str) -> Archive:
         """An archive. Raises: ApiError (`ResourceNotFoundException`)."""
@@ -128,11 +136,17 @@ class Archives:
         return await self._archives.all()
 
     async def extent(self, archive: Archive) -> tuple[int, int]:
-        """The number of an archive's events, and their bytes."""
+        """The number of an archive's events, and their bytes. Source: API reference, DescribeArchive."""
+        now_ms = self._clock.now_ms()
+        until_ms, count, size = self._extents.get(archive.name, (0, 0, 0))
+        if now_ms < until_ms:
+            return count, size
         count = size = 0
-        async for event in self._events.walk(archive.name, (archive.oldest_ms(self._clock.now_ms()), "")):
+        async for event in self._events.walk(archive.name, (archive.oldest_ms(now_ms), "")):
             count += 1
             size += len(event.text.encode("utf-8", "replace"))
+        if count >= COUNTED:
+            self._extents[archive.name] = now_ms + COUNTED_MS, count, size
         return count, size
 
     async def _put_rule(self, archive: Archive) -> None:
@@ -230,20 +244,18 @@ class Archives:
         moved = replace(
             replay, state="RUNNING", last_ms=last.at_ms, place_ms=last.at_ms, place_key=ARCHIVED.key_of(last)
         )
-        await self._moved(moved, self._deliveries_of(replay, archive, events))
+        await self._moved(moved, await self._deliveries_of(replay, archive, events))
         return True
 
     async def _moved(self, replay: Replay, deliveries: Sequence[Delivery]) -> bool:
         return await self._deliveries.accept(deliveries, [REPLAY.row(replay)])
 
-    def _deliveries_of(self, replay: Replay, archive: Archive, events: Sequence[ArchivedEvent]) -> list[Delivery]:
-        rules, found = self._buses.rules, []
-        for one in events:
-            event = {**orjson.loads(one.text), "replay-name": replay.name}
-            try:
-                matches = rules.matched(archive.bus, event, Matching(MOST_WORK), replay.rules)
-            except TooMuchWork:
-                log.warning("the event %s of the archive %s takes too much work to replay", one.id, archive.name)
-                continue
-            found += rules.deliveries_of(event, matches)
+    async def _deliveries_of(self, replay: Replay, archive: Archive, kept: Sequence[ArchivedEvent]) -> list[Delivery]:
+        events = [(archive.bus, {**orjson.loads(one.text), "replay-name": replay.name}) for one in kept]
+        found: list[Delivery] = []
+        for (_, event), matches in zip(events, await self._buses.matched(events, replay.rules), strict=True):
+            if matches is None:
+                log.warning("the event %s of the archive %s takes too much work to replay", event["id"], archive.name)
+            else:
+                found += self._buses.rules.deliveries_of(event, matches)
         return found
