@@ -32,14 +32,13 @@ from statewright.functions.logs import Logs
 from statewright.functions.meter import FunctionMeter
 from statewright.functions.names import LATEST
 from statewright.functions.node_sdk import NodeSdk
-from statewright.functions.outcomes import Invoked, answer_of, last_lines
+from statewright.functions.outcomes import Invoked, Outcome, answer_of, last_lines
 from statewright.functions.records import Configuration
 from statewright.functions.workers import plans
 from statewright.functions.workers.fork_servers import Confinement, ForkServer, ForkServers
 from statewright.functions.workers.isolation import HARDENED, NAMESPACES, NONE, CannotIsolate, Isolation, isolation
 from statewright.functions.workers.models import ModelRunner
 from statewright.functions.workers.pools import Pool, Pools
-from statewright.functions.workers.worker import Outcome, WorkerPlan
 from statewright.limits import (
     FUNCTION_EVENT_BYTES,
     FUNCTION_INIT_MS,
@@ -275,7 +274,7 @@ class Invoker:
             return self._fork_servers.get(program, preload, replace(confinement, sdk=seen))
 
         day = datetime.fromtimestamp(self.clock.now_ms() / 1000, UTC).strftime("%Y/%m/%d")
-        plan = WorkerPlan(
+        plan = plans.WorkerPlan(
             spawn_message=plans.spawn_message_of(runtime, settings, folders, variables, unpacked),
             fork_server=fork_server,
             credentials=RoleCredentials(self.issue, self.clock, settings.role, target.name),

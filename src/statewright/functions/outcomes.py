@@ -1,4 +1,4 @@
-"""Answers and log lines for the outcomes of invocations.
+"""Outcomes of invocations, and their answers and log lines.
 
 Owns the error documents of the service. Source: reference of error types in the developer guide; documents observed.
 """
@@ -11,12 +11,28 @@ from typing import Final
 
 import orjson
 
-from statewright.functions.workers.worker import Outcome
 from statewright.instants import iso_ms
 from statewright.limits import FUNCTION_RESPONSE_BYTES
 from statewright.payload import JsonObject
 
 UNHANDLED: Final = "Unhandled"
+
+
+@dataclass(slots=True)
+class Outcome:
+    """The end of an invocation.
+
+    `kind` is `result`, `error` (the handler raised), `too_long` (the result exceeds the service's limit), `failed` (the
+    handler cannot be loaded), `exit` (the process ended with `exit_code`, `None` if unknown), `timeout`, or
+    `unstartable`.
+    """
+
+    kind: str
+    body: bytes = b""
+    exit_code: int | None = None
+    peak_kib: int = 0
+    duration_ns: int = 0
+    killed_for_memory: bool = False
 
 
 @dataclass(frozen=True, slots=True)

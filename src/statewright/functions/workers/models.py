@@ -20,7 +20,7 @@ import orjson
 from statewright import chance
 from statewright.asl.findings import did_you_mean
 from statewright.clock import Clock
-from statewright.functions.workers.worker import Outcome
+from statewright.functions.outcomes import Outcome
 from statewright.instants import parse_duration_ms
 from statewright.payload import Json, JsonMapping
 

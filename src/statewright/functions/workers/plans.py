@@ -11,18 +11,20 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from statewright.config import Config
-from statewright.credentials import endpoint_variables
+from statewright.credentials import RoleCredentials, endpoint_variables
 from statewright.functions import node_sdk
+from statewright.functions.logs import StreamLog
 from statewright.functions.node_sdk import NodeSdk
 from statewright.functions.records import Configuration
-from statewright.functions.workers.fork_servers import RUNTIMES
-from statewright.payload import JsonObject
+from statewright.functions.workers.fork_servers import RUNTIMES, ForkServer
+from statewright.functions.workers.isolation import NONE
+from statewright.payload import JsonMapping, JsonObject
 
 RESERVED: Final = frozenset(
     {
@@ -256,3 +258,36 @@ def mentions_boto3(root: Path) -> bool:
         if left < 0:
             return False
     return False
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerPlan:
+    """Plan of starting the workers of a function version.
+
+    `spawn_message` is the message to the fork server; `open_log` opens the log of a stream, `remark` is its first line.
+    `start_ms` is how long a worker may take until it is ready.
+    """
+
+    spawn_message: JsonMapping
+    fork_server: Callable[[], ForkServer]
+    credentials: RoleCredentials
+    open_log: Callable[[str], StreamLog]
+    remark: bytes
+    memory_bytes: int
+    start_ms: int
+    isolation: str = NONE
+    virtual_time: bool = False
+    scratch: Path | None = None
+    """Folder for the temporary folders of workers that have no `/tmp` of their own."""
+
+
+def in_virtual_time(message: JsonObject, number: int, now_ms: int) -> JsonObject:
+    """A spawn message for a worker that follows the server's clock."""
+    if message["kind"] != "node":
+        return {**message, "worker": number, "now_ms": now_ms}
+    program, *arguments = message["argv"]
+    return {
+        **message,
+        "argv": [program, "--require", str(RUNTIMES / "node_time.cjs"), *arguments],
+        "env": {**message["env"], "STATEWRIGHT_WORKER": str(number), "STATEWRIGHT_NOW_MS": str(now_ms)},
+    }

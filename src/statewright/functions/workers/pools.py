@@ -17,8 +17,10 @@ from typing import Final
 from statewright import chance
 from statewright.background import Background
 from statewright.clock import Clock, Timer
+from statewright.functions.outcomes import Outcome
 from statewright.functions.workers import processes
-from statewright.functions.workers.worker import Outcome, Worker, WorkerPlan
+from statewright.functions.workers.plans import WorkerPlan
+from statewright.functions.workers.worker import Worker
 from statewright.virtual_clock import VirtualClock
 
 STARTING_AT_ONCE: Final = 4

@@ -19,20 +19,18 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import orjson
 
 from statewright.clock import BusyToken, Clock, Timer
-from statewright.credentials import LEFT_MS, Credentials, RoleCredentials
-from statewright.functions.logs import StreamLog
+from statewright.credentials import LEFT_MS, Credentials
+from statewright.functions.outcomes import Outcome
 from statewright.functions.workers import processes
-from statewright.functions.workers.fork_servers import RUNTIMES, ForkServer
 from statewright.functions.workers.frames import LONGEST_FRAME, READ_BYTES, BrokenFrame, FrameBuffer, frame, header_of
 from statewright.functions.workers.isolation import NAMESPACES, NONE
-from statewright.payload import JsonMapping, JsonObject
+from statewright.functions.workers.plans import WorkerPlan, in_virtual_time
+from statewright.payload import JsonMapping
 
 log = logging.getLogger("statewright.functions")
 
@@ -46,56 +44,6 @@ _MOST_READS: Final = LONGEST_FRAME // READ_BYTES
 """Reads of a socket after a deadline, whose other end may never stop writing."""
 _REST_MS: Final = 1_000
 """Extension after such a pause for an answer that is being sent."""
-
-
-@dataclass(slots=True)
-class Outcome:
-    """The end of an invocation.
-
-    `kind` is `result`, `error` (the handler raised), `too_long` (the result exceeds the service's limit), `failed` (the
-    handler cannot be loaded), `exit` (the process ended with `exit_code`, `None` if unknown), `timeout`, or
-    `unstartable`.
-    """
-
-    kind: str
-    body: bytes = b""
-    exit_code: int | None = None
-    peak_kib: int = 0
-    duration_ns: int = 0
-    killed_for_memory: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerPlan:
-    """Plan of starting the workers of a function version.
-
-    `spawn_message` is the message to the fork server; `open_log` opens the log of a stream, `remark` is its first line.
-    `start_ms` is how long a worker may take until it is ready.
-    """
-
-    spawn_message: JsonMapping
-    fork_server: Callable[[], ForkServer]
-    credentials: RoleCredentials
-    open_log: Callable[[str], StreamLog]
-    remark: bytes
-    memory_bytes: int
-    start_ms: int
-    isolation: str = NONE
-    virtual_time: bool = False
-    scratch: Path | None = None
-    """Folder for the temporary folders of workers that have no `/tmp` of their own."""
-
-
-def in_virtual_time(message: JsonObject, number: int, now_ms: int) -> JsonObject:
-    """A spawn message for a worker that follows the server's clock."""
-    if message["kind"] != "node":
-        return {**message, "worker": number, "now_ms": now_ms}
-    program, *arguments = message["argv"]
-    return {
-        **message,
-        "argv": [program, "--require", str(RUNTIMES / "node_time.cjs"), *arguments],
-        "env": {**message["env"], "STATEWRIGHT_WORKER": str(number), "STATEWRIGHT_NOW_MS": str(now_ms)},
-    }
 
 
 class Worker(asyncio.BufferedProtocol):
