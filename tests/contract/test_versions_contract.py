@@ -306,3 +306,12 @@ def test_notes_go_with_markers_and_deleted_versions(with_store):
         assert sorted(one.key for one in found) == ["marker", "version"]
 
     with_store(body)
+
+
+def test_a_bucket_that_is_gone_gets_no_marker(with_store):
+    async def body(store: Store) -> None:
+        assert await store.objects.delete(1, [Deletion(b"k", marker=marker(2))]) == [Missing()]
+        await stand(store)
+        assert await listed(store) == []
+
+    with_store(body)

@@ -13,7 +13,7 @@ import pytest
 
 from statewright.errors import ApiError
 from statewright.objects.objects import Objects
-from statewright.objects.version_lists import START, ListedVersion
+from statewright.objects.versions.lists import START, ListedVersion
 from statewright.stores import fail_points
 from statewright.stores.object_rows import IN_FILE, MARKER
 from statewright.stores.sqlite.store import SqliteStore
@@ -76,7 +76,7 @@ async def check(folder: Path, promises: Promises) -> None:
     for (key, version), body in promises.bodies.items():
         if (key, version) in promises.tried:
             continue
-        _, stream, _ = await objects.get(BUCKET, key, version=version)
+        _, stream, _ = await objects.reading.get(BUCKET, key, version=version)
         assert b"".join([chunk async for chunk in stream]) == body, "acknowledged and lost"
     assert promises.markers <= there
     assert not promises.gone & there, "deleted for good, and there"
@@ -95,10 +95,10 @@ async def check_order(objects: Objects, listed: list[ListedVersion]) -> None:
     assert max(Counter(one.view.key for one in listed if one.id == "null").values(), default=0) <= 1
     for one in listed:
         if one.is_latest and one.view.row.place != MARKER:
-            assert (await objects.head(BUCKET, one.view.key)).version == one.id
+            assert (await objects.reading.head(BUCKET, one.view.key)).version == one.id
         elif one.is_latest:
             with pytest.raises(ApiError, match="NoSuchKey"):
-                await objects.head(BUCKET, one.view.key)
+                await objects.reading.head(BUCKET, one.view.key)
 
 
 async def check_notes(store: SqliteStore, there: set[str]) -> None:

@@ -15,7 +15,7 @@ from statewright.config import Config
 from statewright.objects.notifications import NOTIFICATION, Change
 from statewright.objects.objects import Objects
 from statewright.objects.records import Bucket
-from statewright.objects.versions import VERSIONING
+from statewright.objects.versions.ids import VERSIONING
 from statewright.stores.protocol import EntryRow
 from statewright.stores.sqlite.store import SqliteStore
 
@@ -77,11 +77,11 @@ async def write(objects: Objects, start: str) -> None:
                 known.append((key, made.version))
                 say("put", key, made.version, start, number)
         elif act < 0.75:
-            say("marked", key, (await objects.delete(BUCKET, key)).marker)
+            say("marked", key, (await objects.deletions.delete(BUCKET, key)).marker)
         else:
             key, version = known.pop(chance.randrange(len(known)))
             say("try", key, version)
-            await objects.delete(BUCKET, key, version=version)
+            await objects.deletions.delete(BUCKET, key, version=version)
             say("gone", key, version)
 
 
@@ -92,7 +92,7 @@ async def change_mind(objects: Objects) -> None:
             await objects.set_bucket_setting(BUCKET, VERSIONING, status)
             for number in range(5):
                 await objects.put(BUCKET, KEYS[0], body_of(status, number))
-                await objects.delete(BUCKET, KEYS[1])
+                await objects.deletions.delete(BUCKET, KEYS[1])
 
 
 async def main() -> None:

@@ -116,6 +116,11 @@ class Call:
     size: int = 0
     """Bytes of its body, if that was read into memory."""
 
+    @property
+    def trace_header(self) -> str | None:
+        """The trace header that it was sent with, verbatim."""
+        return self.headers.get("x-amzn-trace-id") or None
+
 
 Operation = Callable[[App, Call, Json], Awaitable[Json]]
 """Runs a call; its answer is the model's output, `None` for one without members."""

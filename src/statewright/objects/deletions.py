@@ -21,7 +21,8 @@ from statewright.objects.names import key_bytes
 from statewright.objects.notifications import DELETED, EXPIRED, EXPIRED_BY_MARKER, MARKED, NOTIFICATION, Change
 from statewright.objects.records import Bucket
 from statewright.objects.state import ObjectState
-from statewright.objects.versions import NULL, Deleted, known_number, version_text
+from statewright.objects.versions.ids import NULL, Deleted, known_number, version_number, version_text
+from statewright.objects.writing import NO_DEMAND
 from statewright.stores.completion import Completion, adapted
 from statewright.stores.object_rows import (
     MARKER,
@@ -57,6 +58,32 @@ class Deletions:
     def __init__(self, state: ObjectState) -> None:
         self._state = state
 
+    async def delete(
+        self,
+        bucket: str,
+        key: str,
+        *,
+        version: str | None = None,
+        demand: Demand = NO_DEMAND,
+        completion: Completion[Deleted] | None = None,
+    ) -> Deleted:
+        """Delete an object or a version, or put a marker in front; a missing object counts as deleted.
+
+        Raises: ApiError (`NoSuchBucket`, `PreconditionFailed`, `NoSuchVersion`, `InvalidArgument` for an id that no
+            version can have).
+        """
+
+        def deleted(answers: Sequence[ApiError | Deleted]) -> Deleted | None:
+            return answers[0] if isinstance(answers[0], Deleted) else None
+
+        if version is not None:
+            version_number(version)
+        wanted = [(key, demand, version)]
+        (answer,) = await self.delete_many(bucket, wanted, completion=adapted(completion, deleted))
+        if isinstance(answer, ApiError):
+            raise answer
+        return answer
+
     async def delete_many(
         self,
         bucket: str,
@@ -66,7 +93,12 @@ class Deletions:
         *,
         older_only: bool = False,
     ) -> list[ApiError | Deleted]:
-        """See `Objects.delete_many`."""
+        """Delete objects and versions in one transaction; what became of each, or its refusal.
+
+        With `older_only`, a version that is the object of its key is refused.
+
+        Raises: ApiError (`NoSuchBucket`).
+        """
         home = await self._state.bucket(bucket)
         # Markers are written in the order of their numbers: from here to the write, no other part runs.
         numbers = iter(await self._state.vault.next_ids(len(wanted)) if home.is_versioned else ())
@@ -106,7 +138,7 @@ class Deletions:
             if known is None or (known != NULL_VERSION and not bucket.is_versioned):
                 raise faults.no_such_version(key, version)
             return Deletion(name, demand, known if bucket.is_versioned else None, older_only=older_only)
-        if not number:
+        if not bucket.is_versioned:
             return Deletion(name, demand)
         now_ms, named = self._state.clock.now_ms(), int(bucket.keeps_versions)
         marker = ObjectRow(bucket.id, name, number, 0, now_ms, "", MARKER, b"{}", number, named)

@@ -25,14 +25,14 @@ from statewright.objects.notifications import EXPIRED
 from statewright.objects.objects import Objects
 from statewright.objects.records import Bucket, ObjectView
 from statewright.objects.uploads import upload_text
-from statewright.objects.version_expiry import (
+from statewright.objects.versions.expiry import (
     EXPIRED_MARKER,
     VersionExpiry,
     VersionRule,
     check_noncurrent,
     expires_ms,
 )
-from statewright.objects.version_lists import START, ListedVersion
+from statewright.objects.versions.lists import START, ListedVersion
 from statewright.payload import JsonMapping, JsonObject
 from statewright.stores.object_rows import Demand
 from statewright.tags import tags_by_key
@@ -236,7 +236,7 @@ class Lifecycles:
             ]
             if gone:
                 # An object that was overwritten meanwhile stays.
-                await self._objects.delete_many(bucket.name, gone, EXPIRED)
+                await self._objects.deletions.delete_many(bucket.name, gone, EXPIRED)
             if page.next is None:
                 return
             start = page.next
@@ -259,7 +259,7 @@ class Lifecycles:
         if gone:
             wanted = [(one.view.key, Demand(), one.id) for one in gone]
             # A version that is the object again since it was listed stays.
-            await self._objects.delete_many(bucket.name, wanted, EXPIRED, older_only=older_only)
+            await self._objects.deletions.delete_many(bucket.name, wanted, EXPIRED, older_only=older_only)
 
     async def _abort_uploads(self, bucket: Bucket, scope: _Scope, days: int) -> None:
         now_ms = self._clock.now_ms()

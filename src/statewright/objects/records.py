@@ -12,7 +12,7 @@ from typing import Final
 import orjson
 
 from statewright.formats import members_in
-from statewright.objects.versions import ENABLED, VERSIONING, version_text
+from statewright.objects.versions.ids import ENABLED, VERSIONING, version_text
 from statewright.payload import JsonMapping, JsonObject
 from statewright.stores.object_rows import BucketRow, ObjectRow, SegmentRow, UploadRow
 

@@ -19,7 +19,7 @@ from statewright.objects.encryption import applied
 from statewright.objects.notifications import NOTIFICATION, Change, Outbox
 from statewright.objects.records import Bucket, Settings, bucket_of
 from statewright.objects.vault import Vault
-from statewright.objects.versions import version_text
+from statewright.objects.versions.ids import version_text
 from statewright.stores.object_rows import Demand, Missing, ObjectRow, Refused
 from statewright.stores.protocol import EntryRow
 from statewright.stores.store import Store

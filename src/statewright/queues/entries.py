@@ -15,8 +15,8 @@ class QueueEntry:
 
     `number` never changes. Its messages are stored under `rows`, another number, which a purge replaces: messages
     under the old one are gone immediately, and deleted later. `attributes` are as `attributes.shown` writes them.
-    `deduplication_scope` is that at creation: it decides for good which messages are duplicates, whatever the
-    attribute says later (observed).
+    `deduplication_scope` is the attribute's value at creation. It decides for good which messages are duplicates; a
+    later value is only shown (observed).
     """
 
     name: str

@@ -26,6 +26,12 @@ def after_prefix(prefix: bytes) -> bytes | None:
     return stem[:-1] + bytes([stem[-1] + 1]) if stem else None
 
 
+def group_of(key: bytes, prefix: bytes, delimiter: bytes) -> bytes | None:
+    """The common prefix under which a key is listed: up to the first delimiter behind `prefix`; `None` without one."""
+    cut = key.find(delimiter, len(prefix)) if delimiter and key.startswith(prefix) else -1
+    return key[: cut + len(delimiter)] if cut >= 0 else None
+
+
 def page_of(fetch: Fetch, prefix: bytes, delimiter: bytes, start: bytes, limit: int) -> KeyPage:
     """A page of at most `limit` entries from `start` on."""
     stop = after_prefix(prefix)
@@ -42,12 +48,11 @@ def page_of(fetch: Fetch, prefix: bytes, delimiter: bytes, start: bytes, limit: 
                 continue
             if len(entries) == limit:
                 return KeyPage(entries, row.key)
-            cut = row.key.find(delimiter, len(prefix)) if delimiter else -1
-            if cut < 0:
+            group = group_of(row.key, prefix, delimiter)
+            if group is None:
                 entries.append(row)
                 place = row.key + b"\0"
                 continue
-            group = row.key[: cut + len(delimiter)]
             entries.append(group)
             behind = after_prefix(group)
             if behind is None:
@@ -75,12 +80,11 @@ def version_page_of(
                 continue
             if len(entries) == limit:
                 return VersionPage(entries, True)
-            cut = row.key.find(delimiter, len(prefix)) if delimiter else -1
-            if cut < 0:
+            group = group_of(row.key, prefix, delimiter)
+            if group is None:
                 entries.append(row)
                 key, below = row.key, row.version
                 continue
-            group = row.key[: cut + len(delimiter)]
             entries.append(group)
             behind = after_prefix(group)
             if behind is None:

@@ -33,7 +33,7 @@ NO_OBJECT: Final = -1
 MARKER: Final = 3
 """In place of bytes: the row is a delete marker."""
 NULL_VERSION: Final = 0
-"""Instead of a number: the version without a name, whatever its number."""
+"""Names the null version, which has a number but is not found by it."""
 ABOVE_ALL: Final = 2**62
 """More than any version's number."""
 
@@ -67,6 +67,10 @@ class ObjectRow:
     head: bytes
     version: int = 0
     named: int = 0
+
+    def is_version(self, version: int) -> bool:
+        """True if a number, or `NULL_VERSION`, names this version."""
+        return not self.named if version == NULL_VERSION else bool(self.named) and self.version == version
 
 
 @dataclass(frozen=True, slots=True)

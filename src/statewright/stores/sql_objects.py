@@ -104,6 +104,8 @@ def _delete(sql: Sql, bucket: int, wanted: Deletion, notes: Sequence[EntryRow]) 
         return _delete_version(sql, bucket, wanted, row, notes)
     if not wanted.demand.is_met_by(row):
         return Refused(row)
+    if wanted.marker is not None and not sql.run("bucket_there", bucket):
+        return Missing()
     freed: list[int] = []
     if wanted.marker is not None:
         freed += _make_way(sql, wanted.marker, row)
@@ -121,7 +123,7 @@ def _delete_version(
 ) -> WriteOutcome:
     version = wanted.version
     assert version is not None
-    if newest is not None and _is_version(newest, version):
+    if newest is not None and newest.is_version(version):
         gone: ObjectRow | None = newest
     else:
         gone = _older(sql, bucket, wanted.key, version)
@@ -244,10 +246,6 @@ def _put_version(sql: Sql, row: ObjectRow) -> None:
     )  # fmt: skip
 
 
-def _is_version(row: ObjectRow, version: int) -> bool:
-    return not row.named if version == NULL_VERSION else bool(row.named) and row.version == version
-
-
 def _older(sql: Sql, bucket: int, key: bytes, version: int) -> ObjectRow | None:
     """An older version or marker by number or `NULL_VERSION`."""
     if version == NULL_VERSION:
@@ -255,7 +253,7 @@ def _older(sql: Sql, bucket: int, key: bytes, version: int) -> ObjectRow | None:
     else:
         found = sql.run("version", bucket, key, -version)
     row = ObjectRow(*found[0]) if found else None
-    return row if row is not None and _is_version(row, version) else None
+    return row if row is not None and row.is_version(version) else None
 
 
 def _note(sql: Sql, notes: Sequence[EntryRow]) -> None:

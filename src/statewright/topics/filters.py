@@ -93,7 +93,6 @@ def compile_filter(text: str, scope: str) -> Filter | None:
         raise invalid(f"FilterPolicy: {problem}") from None
     if scope == ATTRIBUTES:
         _refuse_nesting(policy)
-    if scope == ATTRIBUTES:
         return lambda message, _: matches(message.attributes, message.matching)
     return lambda message, text: _matches_body(matches, message.body(text), message.matching)
 

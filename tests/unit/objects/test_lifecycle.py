@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from statewright.objects.lifecycle import DAY_MS
-from statewright.objects.version_expiry import expires_ms
+from statewright.objects.versions.expiry import expires_ms
 from statewright.virtual import VirtualSystem
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

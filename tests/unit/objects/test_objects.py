@@ -42,12 +42,12 @@ def test_get_returns_what_was_put(with_objects, size):
         content = pattern(size)
         view = await objects.put("bucket", "k", pieces(content))
         assert (view.size, view.etag) == (size, hashlib.md5(content).hexdigest())
-        assert await objects.read("bucket", "k") == content
-        assert (await objects.head("bucket", "k")).etag == view.etag
+        assert await objects.reading.read("bucket", "k") == content
+        assert (await objects.reading.head("bucket", "k")).etag == view.etag
         if size == 0:
-            assert (await refused(objects.get("bucket", "k", range="bytes=-3"))).code == "InvalidRange"
+            assert (await refused(objects.reading.get("bucket", "k", range="bytes=-3"))).code == "InvalidRange"
             return
-        found, stream, span = await objects.get("bucket", "k", range="bytes=-3")
+        found, stream, span = await objects.reading.get("bucket", "k", range="bytes=-3")
         assert b"".join([chunk async for chunk in stream]) == content[-3:]
         assert (found, span) == (view, (max(size - 3, 0), size - 1))
 
@@ -62,7 +62,7 @@ def test_keys_are_any_unicode_and_never_file_names(with_objects, tmp_path):
         for key in KEYS:
             await objects.put("bucket", key, pattern(20_000) + key.encode())
         for key in KEYS:
-            assert (await objects.read("bucket", key))[20_000:].decode() == key
+            assert (await objects.reading.read("bucket", key))[20_000:].decode() == key
         listed = await objects.list_keys("bucket")
         assert [view.key for view in listed.objects] == sorted(KEYS, key=str.encode)
         assert all(set(name) <= set("0123456789abcdef") for name in files_in(tmp_path / "objects"))
@@ -98,10 +98,10 @@ def test_buckets(with_objects):
         assert (await objects.bucket("bucket")).tags == {"x": "y"}
         await objects.put("bucket", "k", b"1")
         assert (await refused(objects.delete_bucket("bucket"))).code == "BucketNotEmpty"
-        await objects.delete("bucket", "k")
+        await objects.deletions.delete("bucket", "k")
         await objects.delete_bucket("bucket")
         for call in (objects.bucket("bucket"), objects.put("bucket", "k", b""), objects.list_keys("bucket"),
-                     objects.get("bucket", "k"), objects.delete("bucket", "k")):  # fmt: skip
+                     objects.reading.get("bucket", "k"), objects.deletions.delete("bucket", "k")):  # fmt: skip
             assert (await refused(call)).code == "NoSuchBucket"
 
     with_objects(body)
@@ -113,9 +113,9 @@ def test_settings_stay_with_an_object(with_objects):
             {"ContentType": "text/x"}, {"a": "b"}, {"t": "1"}, "STANDARD_IA", {"ServerSideEncryption": "AES256"}
         )
         await objects.put("bucket", "k", b"1", settings=settings)
-        assert (await objects.head("bucket", "k")).settings == settings
+        assert (await objects.reading.head("bucket", "k")).settings == settings
         await objects.set_tags("bucket", "k", {"u": "2"})
-        assert (await objects.head("bucket", "k")).settings.tags == {"u": "2"}
+        assert (await objects.reading.head("bucket", "k")).settings.tags == {"u": "2"}
         assert (await objects.list_keys("bucket")).objects[0].settings.storage_class == "STANDARD_IA"
         too_much = Settings(metadata={"a": "x" * 2048})
         assert (await refused(objects.put("bucket", "k", b"", settings=too_much))).code == "MetadataTooLarge"
@@ -160,7 +160,7 @@ def test_what_a_sender_promises_is_checked(with_objects, promise, code, padding,
         await refused(call) if padding else None
         if not padding:
             assert (await refused(call)).code == code
-        assert (await refused(objects.head("bucket", "k"))).code == "NoSuchKey"
+        assert (await refused(objects.reading.head("bucket", "k"))).code == "NoSuchKey"
         assert files_in(tmp_path / "objects") == []
 
     with_objects(body)
@@ -209,10 +209,10 @@ def test_an_overwritten_object_is_read_to_its_end(with_objects, tmp_path):
     async def body(objects: Objects) -> None:
         old, new = pattern(3_000_000), b"n" * 3_000_000
         await objects.put("bucket", "k", old)
-        _, stream, _ = await objects.get("bucket", "k")
+        _, stream, _ = await objects.reading.get("bucket", "k")
         first = await anext(stream)
         await objects.put("bucket", "k", new)
-        await objects.delete("bucket", "k")
+        await objects.deletions.delete("bucket", "k")
         rest = [chunk async for chunk in stream]
         assert first + b"".join(rest) == old
         await settled(objects)
@@ -225,10 +225,10 @@ def test_an_overwritten_object_is_read_to_its_end(with_objects, tmp_path):
 def test_a_reader_that_ends_early_releases_its_files(with_objects, tmp_path):
     async def body(objects: Objects) -> None:
         await objects.put("bucket", "k", pattern(3_000_000))
-        _, stream, _ = await objects.get("bucket", "k")
+        _, stream, _ = await objects.reading.get("bucket", "k")
         await anext(stream)
         await stream.aclose()  # type: ignore[attr-defined]
-        await objects.delete("bucket", "k")
+        await objects.deletions.delete("bucket", "k")
         await settled(objects)
         assert files_in(tmp_path / "objects") == []
 
@@ -253,13 +253,13 @@ def test_ranges(with_objects, text, span, padding):
             content = b"x" * padding + content
         await objects.put("bucket", "k", content)
         if padding:
-            got, stream, at = await objects.get("bucket", "k", range=f"bytes={padding}-{padding + 3}")
+            got, stream, at = await objects.reading.get("bucket", "k", range=f"bytes={padding}-{padding + 3}")
             assert b"".join([chunk async for chunk in stream]) == b"0123"
             assert at == (padding, padding + 3)
         elif isinstance(span, str):
-            assert (await refused(objects.get("bucket", "k", range=text))).code == span
+            assert (await refused(objects.reading.get("bucket", "k", range=text))).code == span
         else:
-            got, stream, at = await objects.get("bucket", "k", range=text)
+            got, stream, at = await objects.reading.get("bucket", "k", range=text)
             assert at == span
             wanted = content if span is None else content[span[0] : span[1] + 1]
             assert b"".join([chunk async for chunk in stream]) == wanted
@@ -302,7 +302,7 @@ def test_conditions_on_reading(with_objects, conditions, code):
             else value if isinstance(value, bool) else view.modified_ms + value
             for name, value in conditions.items()
         }  # fmt: skip
-        asked = objects.head("bucket", "k", conditions=ReadConditions(**given))
+        asked = objects.reading.head("bucket", "k", conditions=ReadConditions(**given))
         if code is None:
             assert await asked == view
         else:
@@ -319,8 +319,8 @@ def test_conditions_on_writing(with_objects):
         assert (await refused(objects.put("bucket", "k", b"2", demand=absent))).code == "PreconditionFailed"
         assert (await refused(objects.put("bucket", "k", b"2", demand=other))).code == "PreconditionFailed"
         await objects.put("bucket", "k", b"2", demand=Demand(etag=first.etag))
-        assert await objects.read("bucket", "k") == b"2"
-        refusals = await objects.delete_many(
+        assert await objects.reading.read("bucket", "k") == b"2"
+        refusals = await objects.deletions.delete_many(
             "bucket", [("k", other, None), ("none", Demand(), "null"), ("x", Demand(), "v")]
         )
         codes = [one.code if isinstance(one, ApiError) else None for one in refusals]
@@ -335,7 +335,7 @@ def test_one_of_many_first_writers_wins(with_objects):
         ends = await asyncio.gather(*calls, return_exceptions=True)
         won = [n for n, end in enumerate(ends) if not isinstance(end, BaseException)]
         assert len(won) == 1
-        assert await objects.read("bucket", "k") == b"%d" % won[0] * 20_000
+        assert await objects.reading.read("bucket", "k") == b"%d" % won[0] * 20_000
 
     with_objects(body)
 
@@ -346,9 +346,9 @@ def test_copies(with_objects, size):
         content = pattern(size)
         settings = Settings({"ContentType": "text/x"}, {"a": "b"}, {"t": "1"})
         view = await objects.put("bucket", "k", content, settings=settings)
-        copied = await objects.copy(("bucket", "k", None), "bucket", "copy")
+        copied = await objects.copies.copy(("bucket", "k", None), "bucket", "copy")
         assert (copied.etag, copied.settings, copied.checksum) == (view.etag, settings, view.checksum)
-        replaced = await objects.copy(
+        replaced = await objects.copies.copy(
             ("bucket", "k", "null"),
             "bucket",
             "k",
@@ -358,13 +358,15 @@ def test_copies(with_objects, size):
         assert replaced.settings == Settings(metadata={"c": "d"})
         assert replaced.checksum is not None
         assert replaced.checksum.algorithm == "SHA256"
-        await objects.delete("bucket", "k")
+        await objects.deletions.delete("bucket", "k")
         await settled(objects)
-        assert await objects.read("bucket", "copy") == content
-        missing = await refused(objects.copy(("bucket", "none", None), "bucket", "x"))
+        assert await objects.reading.read("bucket", "copy") == content
+        missing = await refused(objects.copies.copy(("bucket", "none", None), "bucket", "x"))
         assert missing.code == "NoSuchKey"
         held = await refused(
-            objects.copy(("bucket", "copy", None), "bucket", "x", conditions=ReadConditions(match="o", of_copy=True))
+            objects.copies.copy(
+                ("bucket", "copy", None), "bucket", "x", conditions=ReadConditions(match="o", of_copy=True)
+            )
         )
         assert held.code == "PreconditionFailed"
 
@@ -386,7 +388,7 @@ def test_what_an_earlier_process_left_is_swept_at_start(tmp_path):
         again = Objects(store, RealClock(), Config(), tmp_path / "objects")
         await again.start()
         assert len(files_in(tmp_path / "objects")) == 1
-        assert await again.read("bucket", "kept") == pattern(50_000)
+        assert await again.reading.read("bucket", "kept") == pattern(50_000)
         assert await again.state.vault.next_file_id() > number
         await again.stop()
         await store.close()
@@ -414,7 +416,7 @@ def test_a_full_disk_is_reported_and_loses_nothing(tmp_path, monkeypatch):
         with pytest.raises(Unavailable, match="the disk is full; nothing acknowledged is lost"):
             await objects.put("bucket", "k", pattern(60_000))
         monkeypatch.undo()
-        assert await objects.read("bucket", "k") == pattern(50_000)
+        assert await objects.reading.read("bucket", "k") == pattern(50_000)
         assert len(files_in(tmp_path / "objects")) == 1
         await objects.stop()
         await store.close()

@@ -26,7 +26,7 @@ async def invoke(app: App, call: Call, request: Json) -> Json:
     done = await app.services.functions.invoke(
         request["FunctionName"], payload, qualifier=request.get("Qualifier"), kind=kind,
         client_context=request.get("ClientContext"), log_tail=request.get("LogType") == "Tail",
-        request_id=call.request_id, trace_header=call.headers.get("x-amzn-trace-id"),
+        request_id=call.request_id, trace_header=call.trace_header,
     )  # fmt: skip
     answer: JsonObject = {
         "StatusCode": done.status, "ExecutedVersion": done.executed_version, "Payload": done.payload,

@@ -51,7 +51,7 @@ def build_functions(make: Building) -> Functions:
         ground.config,
         ground.data,
         endpoint=ground.endpoint,
-        read_object=objects.read,
+        read_object=objects.reading.read,
         deliver=deliver,
         recorder=ground.metrics,
         issue=make(build_role_sessions).issue,

@@ -6,8 +6,9 @@ from statewright.api.operations import App, Call, operation
 from statewright.api.s3.members import TOKENS, check_owner, encoded, owner, page_size, quoted
 from statewright.objects.objects import Listing
 from statewright.objects.records import ObjectView
-from statewright.objects.version_lists import ListedVersion, VersionListing, VersionPlace
+from statewright.objects.versions.lists import ListedVersion, VersionListing, VersionPlace
 from statewright.payload import JsonObject
+from statewright.stores.key_pages import group_of
 
 Request = JsonObject
 
@@ -57,8 +58,8 @@ async def list_objects(app: App, _call: Call, request: Request) -> Request:
 
 def _past(marker: str, prefix: str, delimiter: str) -> str:
     """A marker, or the common prefix in which it lies: the page begins behind all of it."""
-    cut = marker.find(delimiter, len(prefix)) if delimiter and marker.startswith(prefix) else -1
-    return marker if cut < 0 else marker[: cut + len(delimiter)]
+    group = group_of(marker.encode(), prefix.encode(), delimiter.encode())
+    return marker if group is None else group.decode()
 
 
 @operation("s3", "ListObjectVersions")

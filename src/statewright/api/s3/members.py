@@ -16,7 +16,7 @@ from statewright.objects.conditions import ReadConditions
 from statewright.objects.encryption import OWN
 from statewright.objects.names import checked_tags
 from statewright.objects.records import STANDARD, Checksum, ObjectView, Part, Settings
-from statewright.objects.versions import NULL
+from statewright.objects.versions.ids import NULL
 from statewright.pages import PageTokens
 from statewright.payload import JsonMapping, JsonObject
 

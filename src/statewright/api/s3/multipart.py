@@ -70,7 +70,7 @@ async def upload_part(app: App, call: Call, request: Request) -> Request:
 async def upload_part_copy(app: App, _call: Call, request: Request) -> Request:
     """Copy a part from an object."""
     check_owner(app, request)
-    made: tuple[Part, ObjectView] = await app.services.objects.copy_part(
+    made: tuple[Part, ObjectView] = await app.services.objects.copies.copy_part(
         request["Bucket"],
         request["Key"],
         request["UploadId"],

@@ -33,14 +33,13 @@ from statewright.objects import faults
 from statewright.objects.conditions import delete_demand, write_demand
 from statewright.objects.copies import Wish
 from statewright.objects.records import COMPOSITE, ObjectView, Part
-from statewright.objects.versions import Deleted
+from statewright.objects.versions.ids import Deleted
 from statewright.payload import JsonMapping, JsonObject
 from statewright.stores.completion import adapted
 from statewright.stores.object_rows import Demand
 
 Request = JsonObject
 MOST_DELETED: Final = 1000
-TRACE_ID: Final = "x-amzn-trace-id"
 _OVERRIDES: Final = {
     "ResponseContentType": "ContentType",
     "ResponseContentLanguage": "ContentLanguage",
@@ -66,7 +65,7 @@ async def put_object(app: App, call: Call, request: Request) -> Request:
         promise=promise,
         demand=demand,
         completion=adapted(call.completion, written),
-        trace=call.headers.get(TRACE_ID) or None,
+        trace=call.trace_header,
     )
     return written(view)
 
@@ -83,7 +82,7 @@ async def get_object(app: App, _call: Call, request: Request) -> Request:
     check_owner(app, request)
     if request.get("Range") and request.get("PartNumber"):
         raise faults.invalid_request("Cannot specify both Range header and partNumber query parameter")
-    view, stream, span = await app.services.objects.get(
+    view, stream, span = await app.services.objects.reading.get(
         request["Bucket"],
         request["Key"],
         range=request.get("Range"),
@@ -101,10 +100,10 @@ async def get_object(app: App, _call: Call, request: Request) -> Request:
 async def head_object(app: App, _call: Call, request: Request) -> Request:
     """Return the settings of an object."""
     check_owner(app, request)
-    view = await app.services.objects.head(
+    view = await app.services.objects.reading.head(
         request["Bucket"], request["Key"], version=request.get("VersionId"), conditions=read_conditions(request)
     )
-    span = await app.services.objects.span(view, request.get("Range"), request.get("PartNumber"))
+    span = await app.services.objects.reading.span(view, request.get("Range"), request.get("PartNumber"))
     answer = _read_out(view, request, span)
     if request.get("PartNumber") is not None:
         answer |= await _part_sum(app, view, request)
@@ -117,7 +116,7 @@ async def _part_sum(app: App, view: ObjectView, request: JsonMapping) -> Request
         return {}
     if not view.parts:
         return checksum_out(view.checksum)
-    part: Part = (await app.services.objects.parts(view))[request["PartNumber"] - 1]
+    part: Part = (await app.services.objects.reading.parts(view))[request["PartNumber"] - 1]
     shown = part_checksums_out(part.checksums, view.checksum.algorithm)
     return {**shown, "ChecksumType": view.checksum.kind} if shown else {}
 
@@ -143,7 +142,7 @@ async def delete_object(app: App, call: Call, request: Request) -> Request:
     """Delete an object, if it exists, or a version; in a bucket with versions, put a delete marker in front."""
     check_owner(app, request)
     demand = delete_demand(request.get("IfMatch"))
-    deleted = await app.services.objects.delete(
+    deleted = await app.services.objects.deletions.delete(
         request["Bucket"],
         request["Key"],
         version=request.get("VersionId"),
@@ -188,7 +187,7 @@ async def delete_objects(app: App, call: Call, request: Request) -> Request:
         return found
 
     completion = adapted(call.completion, answer)
-    return answer(await app.services.objects.delete_many(request["Bucket"], chosen, completion=completion))
+    return answer(await app.services.objects.deletions.delete_many(request["Bucket"], chosen, completion=completion))
 
 
 def _deleted_one(wanted: JsonMapping, deleted: Deleted) -> Request:
@@ -208,7 +207,7 @@ async def copy_object(app: App, call: Call, request: Request) -> Request:
         tags=tags_in_header(request.get("Tagging")) if request.get("TaggingDirective") == "REPLACE" else None,
         names_class=bool(request.get("StorageClass")),
     )
-    view = await app.services.objects.copy(
+    view = await app.services.objects.copies.copy(
         source,
         request["Bucket"],
         request["Key"],
@@ -296,7 +295,7 @@ async def _object_parts(app: App, view: ObjectView, request: Request) -> Request
     marker, limit = request.get("PartNumberMarker") or 0, request.get("MaxParts")
     limit = 1000 if limit is None else min(max(limit, 0), 1000)
     marker = int(marker)
-    parts = [part for part in await app.services.objects.parts(view) if part.number > marker]
+    parts = [part for part in await app.services.objects.reading.parts(view) if part.number > marker]
     shown = parts[:limit]
     only = view.checksum.algorithm
     return {
@@ -313,7 +312,7 @@ async def _object_parts(app: App, view: ObjectView, request: Request) -> Request
 
 async def _head(app: App, request: Request, method: str | None = None) -> ObjectView:
     check_owner(app, request)
-    found: ObjectView = await app.services.objects.head(
+    found: ObjectView = await app.services.objects.reading.head(
         request["Bucket"], request["Key"], version=request.get("VersionId"), method=method
     )
     return found

@@ -17,7 +17,7 @@ from statewright.objects import bucket_settings as rules
 from statewright.objects import faults
 from statewright.objects.encryption import DEFAULT, ENCRYPTION
 from statewright.objects.lifecycle import LIFECYCLE, checked
-from statewright.objects.versions import VERSIONING
+from statewright.objects.versions.ids import VERSIONING
 from statewright.payload import Json, JsonMapping, JsonObject
 
 Request = JsonObject

@@ -48,7 +48,9 @@ async def publish(app: App, call: Call, request: Json) -> Json:
             raise receipt
         return _shown(receipt)
 
-    return answer(await topics.publish(arn, [read_message(request, _trace(call))], adapted(call.completion, answer)))
+    return answer(
+        await topics.publish(arn, [read_message(request, call.trace_header)], adapted(call.completion, answer))
+    )
 
 
 @operation("sns", "PublishBatch")
@@ -58,8 +60,7 @@ async def publish_batch(app: App, call: Call, request: Json) -> Json:
     hub = topics.find(request["TopicArn"])
     entries = request["PublishBatchRequestEntries"]
     _check_entries(entries)
-    trace = _trace(call)
-    messages = {entry["Id"]: read_message(entry, trace) for entry in entries}
+    messages = {entry["Id"]: read_message(entry, call.trace_header) for entry in entries}
     topics.publisher.check_batch(hub, list(messages.values()))
 
     def answer(receipts: Sequence[Receipt | ApiError]) -> JsonObject:
@@ -74,11 +75,6 @@ async def publish_batch(app: App, call: Call, request: Json) -> Json:
         }
 
     return answer(await topics.publish(hub.arn, list(messages.values()), adapted(call.completion, answer)))
-
-
-def _trace(call: Call) -> str | None:
-    """The trace header of a request, which queues show with its messages."""
-    return call.headers.get("x-amzn-trace-id") or None
 
 
 def _shown(receipt: Receipt) -> JsonObject:

@@ -30,8 +30,6 @@ from statewright.stores.completion import adapted
 
 WRONG_KIND: Final = "The request include parameter that is not valid for this queue type."
 
-TRACE_ID: Final = "x-amzn-trace-id"
-
 _identifies: Final = re.compile(r"[!-~]{1,128}", re.ASCII).fullmatch
 """Matches letters, digits and punctuation of ASCII."""
 
@@ -134,7 +132,7 @@ def _ready(app: App, call: Call, queue: Queue, given: Json) -> _Ready:
         system_sum = attributes_md5(given["MessageSystemAttributes"])
     if trace is None:
         # Stored verbatim (observed); SDKs in functions send the header by themselves.
-        trace = call.headers.get(TRACE_ID) or None
+        trace = call.trace_header
     delay = given.get("DelaySeconds")
     if delay is not None:
         _check_delay(app, queue, delay)

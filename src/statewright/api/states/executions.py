@@ -138,7 +138,7 @@ async def _start_of(app: App, call: Call, request: Json) -> tuple[Json, str | No
     if name is not None:
         check_name(name)
     target = await app.engine.machines.resolve(arn)
-    trace = request.get("traceHeader") or call.headers.get("x-amzn-trace-id", "")[:TRACE_CHARACTERS] or None
+    trace = request.get("traceHeader") or (call.trace_header or "")[:TRACE_CHARACTERS] or None
     return target, name, request.get("input", "{}"), trace
 
 

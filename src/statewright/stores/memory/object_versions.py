@@ -6,7 +6,7 @@ from bisect import bisect_left, insort
 from collections.abc import Iterator
 from dataclasses import replace
 
-from statewright.stores.object_rows import NULL_VERSION, ObjectRow
+from statewright.stores.object_rows import ObjectRow
 
 
 class MemoryVersions:
@@ -51,7 +51,7 @@ class MemoryVersions:
 
     def find(self, key: bytes, version: int) -> ObjectRow | None:
         """A version by its number, or `NULL_VERSION`."""
-        return next((row for row in self._rows.get(key, ()) if is_version(row, version)), None)
+        return next((row for row in self._rows.get(key, ()) if row.is_version(version)), None)
 
     def within(self, key: bytes, stop: bytes | None) -> Iterator[ObjectRow]:
         """The versions from a key on, below another, in order."""
@@ -59,8 +59,3 @@ class MemoryVersions:
             if stop is not None and self._keys[place] >= stop:
                 return
             yield from self._rows[self._keys[place]]
-
-
-def is_version(row: ObjectRow, version: int) -> bool:
-    """True if a number, or `NULL_VERSION`, names this version."""
-    return not row.named if version == NULL_VERSION else bool(row.named) and row.version == version

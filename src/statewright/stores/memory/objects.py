@@ -6,11 +6,12 @@ import asyncio
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from statewright.errors import Unavailable
 from statewright.stores.completion import Complete, Completion
 from statewright.stores.key_pages import first_versions, page_of, version_page_of
-from statewright.stores.memory.object_versions import MemoryVersions, is_version
+from statewright.stores.memory.object_versions import MemoryVersions
 from statewright.stores.object_rows import (
     IN_FILE,
     IN_ROW,
@@ -116,7 +117,7 @@ class MemoryObjects:
         row = self.by_key.get(bucket, {}).get(key)
         if version is None and row is None:
             row = self._older[bucket].newest(key) if bucket in self._older else None
-        elif version is not None and (row is None or not is_version(row, version)):
+        elif version is not None and (row is None or not row.is_version(version)):
             row = self._older_version(bucket, key, version)
         return (row, self.inline.get(row.id)) if row is not None else None
 
@@ -151,7 +152,8 @@ class MemoryObjects:
             low = bisect_left(keys, key)
             high = bisect_left(keys, stop) if stop is not None else len(keys)
             objects = [rows[one] for one in keys[low : min(high, low + most + 1)]]
-            return first_versions([*objects, *older.within(key, stop)], key, below, most)
+            behind = (row for row in older.within(key, stop) if (row.key, -row.version) > (key, -below))
+            return first_versions([*objects, *islice(behind, most)], key, below, most)
 
         return version_page_of(fetch, prefix, delimiter, start, limit)
 
@@ -174,6 +176,8 @@ class MemoryObjects:
             return self._delete_version(bucket, wanted, row, notes)
         if not wanted.demand.is_met_by(row):
             return Refused(row)
+        if wanted.marker is not None and bucket not in self._buckets:
+            return Missing()
         freed: list[int] = []
         if wanted.marker is not None:
             freed += self._make_way(wanted.marker, row)
@@ -190,7 +194,7 @@ class MemoryObjects:
     ) -> WriteOutcome:
         version = wanted.version
         assert version is not None
-        if newest is not None and is_version(newest, version):
+        if newest is not None and newest.is_version(version):
             gone: ObjectRow | None = newest
         else:
             gone = self._older_version(bucket, wanted.key, version)

@@ -12,7 +12,7 @@ from statewright.cli.serving import backup_files
 from statewright.clock import RealClock
 from statewright.config import Config
 from statewright.objects.objects import Objects
-from statewright.objects.versions import VERSIONING
+from statewright.objects.versions.ids import VERSIONING
 from statewright.stores.sqlite.file import FILE_NAME
 from statewright.stores.sqlite.store import SqliteStore
 from tests.unit.cli.conftest import Run
@@ -93,7 +93,7 @@ async def put(folder: Path, key: str, body: bytes) -> None:
 
 async def got(folder: Path, key: str) -> bytes:
     async with objects_of(folder) as objects:
-        return await objects.read("bucket", key)
+        return await objects.reading.read("bucket", key)
 
 
 @asynccontextmanager
@@ -141,7 +141,7 @@ async def two_versions(folder: Path) -> str:
 
 async def got_version(folder: Path, version: str) -> bytes:
     async with objects_of(folder) as objects:
-        _, stream, _ = await objects.get("bucket", "large", version=version)
+        _, stream, _ = await objects.reading.get("bucket", "large", version=version)
         return b"".join([chunk async for chunk in stream])
 
 

@@ -10,8 +10,8 @@ from typing import Final
 
 from statewright.objects import faults
 from statewright.objects.records import Bucket, ObjectView, object_of
-from statewright.objects.versions import known_number, version_text
-from statewright.stores.key_pages import after_prefix
+from statewright.objects.versions.ids import known_number, version_text
+from statewright.stores.key_pages import after_prefix, group_of
 from statewright.stores.object_rows import ABOVE_ALL, MARKER, NULL_VERSION, ObjectRow, ObjectStore
 
 
@@ -88,11 +88,10 @@ async def _start(
             said = "A version-id marker cannot be specified without a key marker."
             raise faults.invalid_argument(said, "version-id-marker", after.version)
         return b"", ABOVE_ALL
-    cut = after.key.find(delimiter, len(prefix)) if delimiter and after.key.startswith(prefix) else -1
-    if cut >= 0:
-        group = after.key[: cut + len(delimiter)].encode()
-        return after_prefix(group) or group + b"\xff", ABOVE_ALL
     key = after.key.encode()
+    group = group_of(key, prefix.encode(), delimiter.encode())
+    if group is not None:
+        return after_prefix(group) or group + b"\xff", ABOVE_ALL
     if not after.version:
         return key + b"\0", ABOVE_ALL
     number = known_number(after.version)

@@ -14,7 +14,7 @@ from typing import Final
 
 from statewright.objects import faults
 from statewright.objects.records import ObjectView
-from statewright.objects.version_lists import ListedVersion
+from statewright.objects.versions.lists import ListedVersion
 from statewright.payload import JsonMapping
 
 NONCURRENT: Final = "NoncurrentVersionExpiration"

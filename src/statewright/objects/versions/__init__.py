@@ -1,0 +1,1 @@
+"""Versions of objects: their ids, their listings, and which of them a lifecycle deletes."""
