@@ -20,6 +20,7 @@ import botocore.loaders
 import botocore.session
 import pytest
 from botocore.config import Config
+from botocore.exceptions import ClientError
 
 from statewright.cli.commands import run_command
 from tests.deadlines import OPEN, PATIENCE_SECONDS, end, started, until
@@ -111,6 +112,31 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     running = Server(tmp_path_factory.mktemp("server") / "data", "--log-level", "debug")
     yield running
     assert running.stop() == 0, running.log.read_text()
+
+
+@pytest.fixture(scope="module")
+def s3(server: Server) -> Any:
+    return server.client("s3")
+
+
+@pytest.fixture
+def bucket(s3: Any) -> str:
+    return new_bucket(s3)
+
+
+def new_bucket(s3: Any) -> str:
+    name = f"b-{uuid4()}"
+    s3.create_bucket(Bucket=name)
+    return name
+
+
+def error_of(call: Any, **arguments: Any) -> dict[str, Any]:
+    """The members of the error that a call of boto3 ends with, and its `status` and `headers`."""
+    with pytest.raises(ClientError) as caught:
+        call(**arguments)
+    response = caught.value.response
+    meta = response["ResponseMetadata"]
+    return {**response["Error"], "status": meta["HTTPStatusCode"], "headers": meta["HTTPHeaders"]}
 
 
 @pytest.fixture

@@ -10,29 +10,16 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from botocore.exceptions import ClientError
+
+from tests.e2e.conftest import error_of
 
 MIB = 1024 * 1024
 BODY = bytes(range(256)) * 100
 
 
-@pytest.fixture(scope="module")
-def s3(server: Any) -> Any:
-    return server.client("s3")
-
-
-@pytest.fixture
-def bucket(s3: Any) -> str:
-    name = f"b-{uuid4()}"
-    s3.create_bucket(Bucket=name)
-    return name
-
-
 def refused(call: Any, **arguments: Any) -> tuple[str, int]:
-    with pytest.raises(ClientError) as caught:
-        call(**arguments)
-    response = caught.value.response
-    return response["Error"]["Code"], response["ResponseMetadata"]["HTTPStatusCode"]
+    error = error_of(call, **arguments)
+    return error["Code"], error["status"]
 
 
 def plain(answer: dict[str, Any]) -> dict[str, Any]:

@@ -7,28 +7,10 @@ from uuid import uuid4
 
 import boto3  # type: ignore[import-untyped]
 import pytest
-from botocore.exceptions import ClientError
+
+from tests.e2e.conftest import error_of
 
 OWN = {"Rules": [{"ApplyServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}, "BucketKeyEnabled": False}]}
-
-
-@pytest.fixture(scope="module")
-def s3(server: Any) -> Any:
-    return server.client("s3")
-
-
-@pytest.fixture
-def bucket(s3: Any) -> str:
-    name = f"b-{uuid4()}"
-    s3.create_bucket(Bucket=name)
-    return name
-
-
-def error_of(call: Any, **arguments: Any) -> dict[str, Any]:
-    with pytest.raises(ClientError) as caught:
-        call(**arguments)
-    error: dict[str, Any] = dict(caught.value.response["Error"])
-    return error
 
 
 def shown(answer: dict[str, Any]) -> tuple[Any, ...]:

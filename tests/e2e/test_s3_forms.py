@@ -8,7 +8,6 @@ import json
 import os
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
-from uuid import uuid4
 
 import boto3  # type: ignore[import-untyped]
 import pytest
@@ -18,18 +17,6 @@ from tests.deadlines import PATIENCE_SECONDS
 
 MIB = 1024 * 1024
 BOUNDARY = "--a-boundary"
-
-
-@pytest.fixture(scope="module")
-def s3(server: Any) -> Any:
-    return server.client("s3")
-
-
-@pytest.fixture(scope="module")
-def bucket(s3: Any) -> str:
-    name = f"b-{uuid4()}"
-    s3.create_bucket(Bucket=name)
-    return name
 
 
 def form_of(fields: dict[str, str], body: bytes | None, filename: str | None = "a.txt") -> bytes:

@@ -5,24 +5,10 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
-from botocore.exceptions import ClientError
 
-from tests.e2e.conftest import Server
-
-
-@pytest.fixture(scope="module")
-def s3(server: Any) -> Any:
-    return server.client("s3")
-
-
-@pytest.fixture
-def bucket(s3: Any) -> str:
-    name = f"b-{uuid4()}"
-    s3.create_bucket(Bucket=name)
-    return name
+from tests.e2e.conftest import Server, error_of
 
 
 def begun(s3: Any, bucket: str, key: str = "k", body: bytes = b"all of it") -> dict[str, Any]:
@@ -35,13 +21,6 @@ def begun(s3: Any, bucket: str, key: str = "k", body: bytes = b"all of it") -> d
 
 def told(answer: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in answer.items() if name != "ResponseMetadata"}
-
-
-def error_of(call: Any, **arguments: Any) -> dict[str, Any]:
-    with pytest.raises(ClientError) as caught:
-        call(**arguments)
-    response = caught.value.response
-    return {**response["Error"], "status": response["ResponseMetadata"]["HTTPStatusCode"]}
 
 
 @pytest.mark.parametrize("more", [{}, {"IfNoneMatch": "*"}])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import uuid4
 
 import pytest
-from botocore.exceptions import ClientError
+
+from tests.e2e.conftest import error_of
 
 MIB = 1024 * 1024
 FUTURE = datetime.now(UTC) + timedelta(days=30)
@@ -17,24 +17,10 @@ ILLEGAL = (
 )
 
 
-@pytest.fixture(scope="module")
-def s3(server: Any) -> Any:
-    return server.client("s3")
-
-
 @pytest.fixture
-def bucket(s3: Any) -> str:
-    name = f"b-{uuid4()}"
-    s3.create_bucket(Bucket=name)
-    s3.put_object(Bucket=name, Key="k", Body=b"0123456789")
-    return name
-
-
-def error_of(call: Any, **arguments: Any) -> dict[str, Any]:
-    with pytest.raises(ClientError) as caught:
-        call(**arguments)
-    response = caught.value.response
-    return {**response["Error"], "status": response["ResponseMetadata"]["HTTPStatusCode"]}
+def bucket(s3: Any, bucket: str) -> str:
+    s3.put_object(Bucket=bucket, Key="k", Body=b"0123456789")
+    return bucket
 
 
 def test_an_instant_in_the_future_is_no_condition(s3, bucket):

@@ -6,30 +6,14 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
-from botocore.exceptions import ClientError
 
-from tests.e2e.conftest import Server
-
-
-@pytest.fixture(scope="module")
-def s3(server: Server) -> Any:
-    return server.client("s3")
-
-
-@pytest.fixture(scope="module")
-def bucket(s3: Any) -> str:
-    name = f"b-{uuid4()}"
-    s3.create_bucket(Bucket=name)
-    return name
+from tests.e2e.conftest import Server, error_of
 
 
 def refused(call: Any, **arguments: Any) -> tuple[str, str]:
-    with pytest.raises(ClientError) as caught:
-        call(**arguments)
-    error = caught.value.response["Error"]
+    error = error_of(call, **arguments)
     return error["Code"], error["Message"]
 
 

@@ -7,23 +7,17 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from botocore.exceptions import ClientError
+
+from tests.e2e.conftest import error_of, new_bucket
 
 ENABLED = {"Status": "Enabled"}
 SUSPENDED = {"Status": "Suspended"}
 NEVER_ISSUED = "x" * 32
 
 
-@pytest.fixture(scope="module")
-def s3(server: Any) -> Any:
-    return server.client("s3")
-
-
 @pytest.fixture
 def plain_bucket(s3: Any) -> str:
-    name = f"b-{uuid4()}"
-    s3.create_bucket(Bucket=name)
-    return name
+    return new_bucket(s3)
 
 
 @pytest.fixture
@@ -32,17 +26,8 @@ def bucket(s3: Any, plain_bucket: str) -> str:
     return plain_bucket
 
 
-def refused(call: Any, **arguments: Any) -> dict[str, Any]:
-    """The members of an error, with its status and headers."""
-    with pytest.raises(ClientError) as caught:
-        call(**arguments)
-    response = caught.value.response
-    meta = response["ResponseMetadata"]
-    return {**response["Error"], "status": meta["HTTPStatusCode"], "headers": meta["HTTPHeaders"]}
-
-
 def code_of(call: Any, **arguments: Any) -> tuple[str, int]:
-    found = refused(call, **arguments)
+    found = error_of(call, **arguments)
     return found["Code"], found["status"]
 
 
@@ -90,7 +75,7 @@ def test_the_status_of_a_bucket(s3, plain_bucket):
     ],
 )
 def test_a_status_that_no_bucket_has(s3, plain_bucket, given, code, text):
-    found = refused(s3.put_bucket_versioning, Bucket=plain_bucket, VersioningConfiguration=given)
+    found = error_of(s3.put_bucket_versioning, Bucket=plain_bucket, VersioningConfiguration=given)
     assert (found["Code"], found["status"]) == (code, 400)
     assert found["Message"].startswith(text)
 
@@ -104,7 +89,7 @@ def test_a_bucket_with_versions_is_not_deleted(s3, bucket):
     version = put(s3, bucket, "a")
     marker = s3.delete_object(Bucket=bucket, Key="a")["VersionId"]
     s3.delete_object(Bucket=bucket, Key="a", VersionId=version)
-    found = refused(s3.delete_bucket, Bucket=bucket)
+    found = error_of(s3.delete_bucket, Bucket=bucket)
     said = "The bucket you tried to delete is not empty. You must delete all versions in the bucket."
     assert (found["Code"], found["status"], found["Message"]) == ("BucketNotEmpty", 409, said)
     s3.delete_object(Bucket=bucket, Key="a", VersionId=marker)
@@ -178,11 +163,11 @@ def test_a_marker_hides_an_object_until_it_is_deleted(s3, bucket):
     marked = plain(s3.delete_object(Bucket=bucket, Key="a"))
     assert marked == {"DeleteMarker": True, "VersionId": marked["VersionId"]}
     marker = marked["VersionId"]
-    found = refused(s3.get_object, Bucket=bucket, Key="a")
+    found = error_of(s3.get_object, Bucket=bucket, Key="a")
     assert (found["Code"], found["status"], found["Key"]) == ("NoSuchKey", 404, "a")
     assert found["headers"]["x-amz-delete-marker"] == "true"
     assert found["headers"]["x-amz-version-id"] == marker
-    found = refused(s3.head_object, Bucket=bucket, Key="a")
+    found = error_of(s3.head_object, Bucket=bucket, Key="a")
     assert (found["Code"], found["headers"]["x-amz-version-id"]) == ("404", marker)
     assert "Contents" not in s3.list_objects_v2(Bucket=bucket)
     assert listed(s3, bucket) == ([("a", version, False)], [("a", marker, True)])
@@ -206,7 +191,7 @@ def test_deleting_versions_by_id(s3, bucket):
     assert read(s3, bucket, "a") == b"0"
     assert listed(s3, bucket) == ([("a", versions[0], True)], [])
     assert code_of(s3.get_object, Bucket=bucket, Key="a", VersionId=versions[2]) == ("NoSuchVersion", 404)
-    found = refused(s3.get_object, Bucket=bucket, Key="a", VersionId=versions[2])
+    found = error_of(s3.get_object, Bucket=bucket, Key="a", VersionId=versions[2])
     assert (found["Key"], found["VersionId"]) == ("a", versions[2])
     assert code_of(s3.delete_object, Bucket=bucket, Key="a", VersionId=versions[2]) == ("NoSuchVersion", 404)
 
@@ -217,7 +202,7 @@ def test_ids_that_no_version_has(s3, plain_bucket, status):
         s3.put_bucket_versioning(Bucket=plain_bucket, VersioningConfiguration={"Status": status})
     s3.put_object(Bucket=plain_bucket, Key="a", Body=b"")
     for call in (s3.get_object, s3.delete_object, s3.get_object_tagging):
-        found = refused(call, Bucket=plain_bucket, Key="a", VersionId=NEVER_ISSUED)
+        found = error_of(call, Bucket=plain_bucket, Key="a", VersionId=NEVER_ISSUED)
         assert (found["Code"], found["status"], found["Message"]) == (
             "InvalidArgument", 400, "Invalid version id specified",
         )  # fmt: skip
@@ -251,14 +236,14 @@ def test_deleting_many(s3, bucket):
 def test_a_marker_by_its_id_can_only_be_deleted(s3, bucket):
     marker = s3.delete_object(Bucket=bucket, Key="a")["VersionId"]
     for call, method in ((s3.get_object, "GET"), (s3.get_object_tagging, "GET")):
-        found = refused(call, Bucket=bucket, Key="a", VersionId=marker)
+        found = error_of(call, Bucket=bucket, Key="a", VersionId=marker)
         assert (found["Code"], found["status"]) == ("MethodNotAllowed", 405)
         assert found["Message"] == "The specified method is not allowed against this resource."
         assert (found["Method"], found["ResourceType"]) == (method, "DeleteMarker")
         headers = found["headers"]
         assert (headers["x-amz-delete-marker"], headers["x-amz-version-id"]) == ("true", marker)
         assert headers["allow"] == "DELETE"
-    found = refused(s3.head_object, Bucket=bucket, Key="a", VersionId=marker)
+    found = error_of(s3.head_object, Bucket=bucket, Key="a", VersionId=marker)
     assert (found["Code"], found["headers"]["allow"]) == ("405", "DELETE")
 
 
@@ -330,7 +315,7 @@ def test_where_pages_of_versions_begin(s3, bucket):
     page = s3.list_object_versions(Bucket=bucket, MaxKeys=1, Delimiter="/", KeyMarker="a")
     assert page["NextKeyMarker"] == "b/"
     assert "NextVersionIdMarker" not in page
-    found = refused(s3.list_object_versions, Bucket=bucket, VersionIdMarker=versions["a"][1])
+    found = error_of(s3.list_object_versions, Bucket=bucket, VersionIdMarker=versions["a"][1])
     assert (found["Code"], found["Message"]) == (
         "InvalidArgument", "A version-id marker cannot be specified without a key marker.",
     )  # fmt: skip
@@ -363,11 +348,11 @@ def test_a_marker_is_no_source_of_a_copy(s3, bucket):
     marker = s3.delete_object(Bucket=bucket, Key="a")["VersionId"]
     said = "The source of a copy request may not specifically refer to a delete marker by version id."
     source = {"Bucket": bucket, "Key": "a", "VersionId": marker}
-    found = refused(s3.copy_object, Bucket=bucket, Key="b", CopySource=source)
+    found = error_of(s3.copy_object, Bucket=bucket, Key="b", CopySource=source)
     assert (found["Code"], found["Message"]) == ("InvalidRequest", said)
     upload = s3.create_multipart_upload(Bucket=bucket, Key="b")["UploadId"]
     part = {"Bucket": bucket, "Key": "b", "UploadId": upload, "PartNumber": 1}
-    assert refused(s3.upload_part_copy, CopySource=source, **part)["Message"] == said
+    assert error_of(s3.upload_part_copy, CopySource=source, **part)["Message"] == said
     assert code_of(s3.copy_object, Bucket=bucket, Key="b", CopySource=f"{bucket}/a") == ("NoSuchKey", 404)
 
 
@@ -412,7 +397,7 @@ def test_what_may_be_asked_of_a_key_behind_a_marker(s3, bucket):
         (s3.put_object_acl, "PUT", {"ACL": "private"}),
     ]
     for call, method, more in calls:
-        found = refused(call, **of, **more)
+        found = error_of(call, **of, **more)
         assert (found["Code"], found["status"], found["Method"]) == ("MethodNotAllowed", 405, method)
         assert found["ResourceType"] == "DeleteMarker"
         assert found["headers"]["x-amz-version-id"] == marker

@@ -169,8 +169,9 @@ def test_aws_s3_bucket_policy_logging_and_versioning(server: Server):
     assert s3("get_bucket_logging", **bucket)["LoggingEnabled"] == logging["LoggingEnabled"]
     s3("put_bucket_logging", **bucket, BucketLoggingStatus={})
     assert "LoggingEnabled" not in s3("get_bucket_logging", **bucket)
-    s3("put_bucket_versioning", **bucket, VersioningConfiguration={"Status": "Suspended"})
-    assert s3("get_bucket_versioning", **bucket)["Status"] == "Suspended"
+    for status in ("Enabled", "Suspended"):
+        s3("put_bucket_versioning", **bucket, VersioningConfiguration={"Status": status})
+        assert s3("get_bucket_versioning", **bucket)["Status"] == status
 
 
 def test_aws_sqs_queue(server: Server):
@@ -194,6 +195,11 @@ def test_aws_dynamodb_table(server: Server):
     )  # fmt: skip
     arn = made["TableDescription"]["TableArn"]
     assert tables("describe_table", TableName=tables.name)["Table"]["TableStatus"] == "ACTIVE"
+    stream = {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}
+    tables("update_table", TableName=tables.name, StreamSpecification=stream)
+    shown = tables("describe_table", TableName=tables.name)["Table"]
+    assert shown["StreamSpecification"] == stream
+    assert shown["LatestStreamArn"] == f"{arn}/stream/{shown['LatestStreamLabel']}"
     backups = tables("describe_continuous_backups", TableName=tables.name)["ContinuousBackupsDescription"]
     assert backups["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"] == "DISABLED"
     live = tables("describe_time_to_live", TableName=tables.name)["TimeToLiveDescription"]
