@@ -49,7 +49,7 @@ def state_failed(turn: Turn, frame: Frame, definition: StateDef, failure: Failur
         try:
             if _retried(turn, frame, definition, failure, heartbeat):
                 return False
-            if definition.type in ("Map", "Parallel"):
+            if _has_failed_event(definition, failure, heartbeat):
                 turn.record(frame, f"{definition.type}StateFailed")
             if _caught(turn, frame, definition, failure, heartbeat):
                 if turn.state.frames.get(frame.id) is frame:
@@ -107,6 +107,16 @@ def _retried(turn: Turn, frame: Frame, definition: StateDef, failure: Failure, h
     frame.phase = BACKING_OFF
     frame.timer = turn.start_timer(frame.id, turn.now_ms + delay, is_pause=True)
     return True
+
+
+def _has_failed_event(definition: StateDef, failure: Failure, heartbeat: bool) -> bool:
+    """True if a history event tells that a state with children has failed, after its retries.
+
+    A Parallel whose failure is caught has none, unless the failure has no error name (observed).
+    """
+    if definition.type == "Parallel":
+        return failure.error is None or catcher_of(definition, failure.error, heartbeat=heartbeat) is None
+    return definition.type == "Map"
 
 
 def _caught(turn: Turn, frame: Frame, definition: StateDef, failure: Failure, heartbeat: bool) -> bool:

@@ -203,6 +203,11 @@ class _Chain:
         visit = self.visit_of(event, lambda one: one.name == details["name"] and one.status == "running")
         if visit is None:
             return None
+        inner = self.owner_of(event)
+        is_open = visit.definition.type == "Parallel" and visit.attempts and visit.attempts[-1].ended_ms is None
+        if is_open and isinstance(inner, Visit):
+            # A Parallel that has not succeeded: a failure that is caught has no event of its own.
+            self.inner_failed(visit, inner, event.at_ms)
         failure = visit.failure
         if failure is not None and failure.error is None:
             failure.error, failure.cause = _caught_error(details.get("output", ""))

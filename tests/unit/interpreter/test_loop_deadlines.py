@@ -49,7 +49,7 @@ def test_a_deadline_ends_the_loop_and_can_be_caught():
     assert (run.status, run.duration_ms) == ("SUCCEEDED", 150_000)
     assert run.path == ["Loop", *["Look", "Pause", "Done?"] * 2, "Look", "Pause", "Late"]
     assert [event.type for event in run.history][-6:] == [
-        "WaitStateAborted", "ParallelStateFailed", "ParallelStateExited", "SucceedStateEntered", "SucceedStateExited",
+        "WaitStateEntered", "WaitStateAborted", "ParallelStateExited", "SucceedStateEntered", "SucceedStateExited",
         "ExecutionSucceeded",
     ]  # fmt: skip
 
