@@ -172,4 +172,7 @@ def shortage(problem: BaseException) -> Unavailable | None:
         what = _SHORT_OF.get(problem.errno)
     elif isinstance(problem, RuntimeError) and "can't start new thread" in str(problem):
         what = "threads"
+    elif isinstance(problem, SystemError) and "without" in str(problem) and "exception" in str(problem):
+        # CPython's words for code in C that failed and named no reason, as an import does that lacks memory.
+        what = "memory"
     return Unavailable(f"the server has too little of what it needs: {what}") if what is not None else None

@@ -7,10 +7,7 @@ wait, and what was acknowledged is there afterwards, also after `kill -9`.
 from __future__ import annotations
 
 import json
-import os
 import resource
-import shutil
-import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,34 +17,12 @@ from typing import Any
 import pytest
 from botocore.exceptions import BotoCoreError, ClientError
 
+from tests.crash import faults
 from tests.deadlines import until
 from tests.e2e.conftest import Server, ended, machine
 from tests.thoroughness import slow
 
 pytestmark = [slow, pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="limits of others need Linux")]
-
-SHIM = r"""
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-static int is_failing(void) {
-    const char *mark = getenv("FSYNC_FAILS_WHILE");
-    return mark != NULL && access(mark, F_OK) == 0;
-}
-
-#define FAILING(name) \
-    int name(int fd) { \
-        int (*real)(int) = dlsym(RTLD_NEXT, #name); \
-        if (is_failing()) { errno = EIO; return -1; } \
-        return real(fd); \
-    }
-
-FAILING(fsync)
-FAILING(fdatasync)
-"""
 
 
 class Scarce:
@@ -84,15 +59,14 @@ class Scarce:
     def send(self) -> None:
         self.server.client("sqs").send_message(QueueUrl=self.queue, MessageBody="direct")
 
-    def limit(self, kind: int, most: int) -> None:
-        """Set the soft limit of the server."""
-        pid = self.server.process.pid
-        resource.prlimit(pid, kind, (most, resource.prlimit(pid, kind)[1]))
+    @property
+    def pid(self) -> int:
+        return self.server.process.pid
 
     def lift(self, kind: int) -> None:
         """Set the soft limit of the server as high as it may be, or start another one if it ends; then it serves."""
         if self.server.process.poll() is None:
-            self.limit(kind, resource.prlimit(self.server.process.pid, kind)[1])
+            faults.lift(self.pid, kind)
 
         def serves() -> bool:
             if self.server.process.poll() is not None:
@@ -155,21 +129,19 @@ def refused(call: Callable[..., Any], *given: Any) -> str:
 
 
 def test_a_disk_that_keeps_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    compiler = shutil.which("gcc") or shutil.which("cc")
-    if compiler is None:
-        pytest.skip("a C compiler makes the library whose fsync fails")
-    (folder / "shim.c").write_text(SHIM)
-    library, mark = folder / "shim.so", folder / "failing"
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, folder / "shim.c", "-ldl"], check=True)
-    monkeypatch.setenv("LD_PRELOAD", str(library))
-    monkeypatch.setenv("FSYNC_FAILS_WHILE", str(mark))
+    try:
+        disk = faults.FailingDisk(folder)
+    except faults.NoCompiler as problem:
+        pytest.skip(str(problem))
+    for name, value in disk.environment.items():
+        monkeypatch.setenv(name, value)
     scarce = Scarce(folder / "data")
     for _ in range(3):
-        mark.touch()
+        disk.fail()
         for call in (lambda: scarce.start(scarce.waits, "late"), lambda: scarce.put("late"), scarce.send):
             assert "Statewright" not in refused(call)
         until(lambda: "does not answer" in scarce.server.log.read_text(), "the fault in the log")
-        mark.unlink()
+        disk.recover()
         scarce.start(scarce.waits, f"after-{len(scarce.started)}")
         scarce.put(f"after-{len(scarce.objects)}")
     scarce.check()
@@ -177,8 +149,7 @@ def test_a_disk_that_keeps_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_no_memory(folder: Path) -> None:
     scarce = Scarce(folder / "data")
-    pages = int(Path(f"/proc/{scarce.server.process.pid}/statm").read_text().split()[0])
-    scarce.limit(resource.RLIMIT_AS, pages * os.sysconf("SC_PAGESIZE") + 4_000_000)
+    faults.leave_no_memory(scarce.pid)
     with ThreadPoolExecutor(20) as pool:
         said = Counter(pool.map(scarce.ask, range(60)))
     # Libraries in C may end the process instead.
@@ -190,8 +161,7 @@ def test_no_memory(folder: Path) -> None:
 
 def test_no_descriptors(folder: Path) -> None:
     scarce = Scarce(folder / "data")
-    there = len(os.listdir(f"/proc/{scarce.server.process.pid}/fd"))
-    scarce.limit(resource.RLIMIT_NOFILE, there + 1)
+    faults.leave_no_descriptor(scarce.pid)
     said = Counter(map(scarce.ask, range(20)))
     assert said["503"], said
     assert not said["500"], said

@@ -102,7 +102,7 @@ def test_a_server_that_cannot_write_ends_at_the_deadline_of_its_stop(tmp_path, m
     due = sfn.start_execution(stateMachineArn=arn)["executionArn"]
     size = max(file.stat().st_size for file in data.iterdir())
     resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
-    until(lambda: "trying on" in server.log.read_text(), "a commit that is not written")
+    until(lambda: "work waits for it" in server.log.read_text(), "a commit that is not written")
     assert server.stop() == 1
     (told,) = [line for line in server.log.read_text().splitlines() if "was given up" in line]
     assert f"the store does not take the last steps of 1 executions ({due})" in told

@@ -6,8 +6,9 @@ Rounds of a hundred kills: load and kills, then rest and checks. Kills come at r
 while a server starts; a tenth of them after the process was stopped (SIGSTOP) for a while. On PostgreSQL, the database
 is killed, stopped at once, or breaks its connections off, every twenty kills; with `--replica`, its synchronous replica
 is promoted each time it ends, and the next one is made. With `--clock`, the server's wall clock jumps in every life, up
-to twenty seconds forwards and backwards. Ends with exit code 1 if anything that was acknowledged is
-lost, an execution is stuck or has failed, a history has a gap, or an effect has happened twice.
+to twenty seconds forwards and backwards. With `--faults`, two lives in five lack something for a while: a disk that
+keeps what it is given, space, memory or descriptors. Ends with exit code 1 if anything that was acknowledged is lost,
+an execution is stuck or has failed, a history has a gap, or an effect has happened twice.
 """
 
 from __future__ import annotations
@@ -25,14 +26,13 @@ from typing import Any
 from tests.crash.servers import Servers
 from tests.crash.template_server import WRONG_CLOCK, wrong_by
 from tests.storm.checks import Figures, check
-from tests.storm.load import Load
+from tests.storm.faults import Faults
+from tests.storm.load import WRONG_CLOCK_SECONDS, Load
 
 ROUND = 100
 POINTS = ("before-commit", "after-commit", "before-dispatch", "dispatched", "result")
 LONGEST_LIFE_SECONDS = 0.6
 PASSING_SECONDS = 4
-JUMP_SECONDS = 20
-"""Short enough for signatures, and for what is put off by a jump to happen while the load rests."""
 SIGNALS = (signal.SIGKILL, signal.SIGQUIT)
 
 
@@ -45,8 +45,9 @@ def main() -> int:
     database = _database(replica=options.replica) if options.replica or options.store == "postgres" else None
     address = database.new_database() if database is not None else ""
     clock = Clock(folder / "wrong-clock") if options.clock else None
+    faults = Faults(folder) if options.faults else None
     with Servers(folder, address) as servers:
-        figures = storm(servers, seed, options.kills, options.minutes, database, clock, go_on=options.go_on)
+        figures = storm(servers, seed, options.kills, options.minutes, database, clock, faults, go_on=options.go_on)
         log = servers.log.read_text(errors="replace")
     bugs = log.count("bug in Statewright")
     if bugs:
@@ -75,6 +76,7 @@ def storm(
     minutes: float = 30,
     database: Any = None,
     clock: Clock | None = None,
+    faults: Faults | None = None,
     *,
     go_on: bool = False,
 ) -> Figures:
@@ -90,7 +92,7 @@ def storm(
         servers.kill()
         load.go()
         for _ in range(min(ROUND, kills - done)):
-            _kill(servers, chance, clock)
+            _kill(servers, chance, clock, faults)
             done += 1
             if database is not None and done % 20 == 0:
                 _break(database, chance)
@@ -118,15 +120,16 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
     parser.add_argument("--replica", action="store_true", help="PostgreSQL with a replica that is promoted")
     parser.add_argument("--clock", action="store_true", help="the server's wall clock jumps in every life")
+    parser.add_argument("--faults", action="store_true", help="lives without disk, space, memory or descriptors")
     parser.add_argument("--minutes", type=float, default=30, help="ends a longer storm after its present kill")
     parser.add_argument("--go-on", action="store_true", help="continue after a round that found something")
     return parser.parse_args()
 
 
-def _kill(servers: Servers, chance: random.Random, clock: Clock | None) -> None:
+def _kill(servers: Servers, chance: random.Random, clock: Clock | None, faults: Faults | None) -> None:
     """One life of a server, and its death."""
     if clock is not None:
-        clock.set(chance.uniform(-JUMP_SECONDS, JUMP_SECONDS))
+        clock.set(chance.uniform(-WRONG_CLOCK_SECONDS, WRONG_CLOCK_SECONDS))
     how = chance.random()
     if how < 0.5:
         servers.start(f"{chance.choice(POINTS)}:{chance.randint(1, 40)}")
@@ -140,8 +143,14 @@ def _kill(servers: Servers, chance: random.Random, clock: Clock | None) -> None:
         servers.start()
         servers.wait_ready()
         servers.wait_dead(chance.uniform(0.02, LONGEST_LIFE_SECONDS))
+        if faults is not None and chance.random() < 0.8:
+            recover = faults.begin(chance, servers.pid, servers.data)
+            servers.wait_dead(chance.uniform(0.05, LONGEST_LIFE_SECONDS))
+            recover()
+            # Half of them are killed while they find their feet again.
+            servers.wait_dead(chance.choice((0, chance.uniform(0.05, 3 * LONGEST_LIFE_SECONDS))))
         if clock is not None:
-            clock.set(chance.uniform(-JUMP_SECONDS, JUMP_SECONDS))
+            clock.set(chance.uniform(-WRONG_CLOCK_SECONDS, WRONG_CLOCK_SECONDS))
             servers.wait_dead(chance.uniform(0.02, LONGEST_LIFE_SECONDS))
         if how > 0.9:
             servers.signal(signal.SIGSTOP)

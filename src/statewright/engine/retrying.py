@@ -64,16 +64,24 @@ class Retry:
                 except Unavailable as problem:
                     attempts += 1
                     if attempts == PATIENCE:
-                        self._late += 1
-                        if self._late == 1:
-                            logger.warning("the store does not answer (%s); work waits for it", problem)
+                        self.begin(problem)
                     await self._clock.sleep_until(self._clock.now_ms() + pause_ms)
                     pause_ms = min(2 * pause_ms, _LONGEST_PAUSE_MS)
         finally:
             if attempts >= PATIENCE:
-                self._late -= 1
-                if not self._late:
-                    logger.info("no work waits for the store any more")
+                self.end()
+
+    def begin(self, problem: Unavailable) -> None:
+        """Count a call that has failed `PATIENCE` times; the first one marks an outage."""
+        self._late += 1
+        if self._late == 1:
+            logger.warning("the store does not answer (%s); work waits for it", problem)
+
+    def end(self) -> None:
+        """The counterpart of `begin`, once that call has an answer or is given up; the last one ends the outage."""
+        self._late -= 1
+        if not self._late:
+            logger.info("no work waits for the store any more")
 
 
 class RetryingStore:
@@ -117,14 +125,16 @@ class RetryingExecutions:
                     attempts += 1
                     counters.retried_commits += 1
                     if attempts == PATIENCE:
-                        logger.warning("the store does not answer (%s); trying on", problem)
+                        self._retry.begin(problem)
                         self.unwritten += 1
                         if when_late is not None:
                             when_late(problem)
                     await self._clock.sleep_until(self._clock.now_ms() + pause_ms)
                     pause_ms = min(2 * pause_ms, _LONGEST_PAUSE_MS)
         finally:
-            self.unwritten -= attempts >= PATIENCE
+            if attempts >= PATIENCE:
+                self._retry.end()
+                self.unwritten -= 1
         took_us = (time.perf_counter_ns() - began) // 1000
         counters.commit_us_total += took_us
         counters.commit_us_most = max(counters.commit_us_most, took_us)

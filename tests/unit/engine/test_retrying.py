@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from typing import Any
 
 import pytest
@@ -110,3 +112,21 @@ def test_a_late_commit_is_announced_once_and_counted_while_it_lasts() -> None:
         assert retrying.executions.unwritten == 0
 
     run_virtual(main)
+
+
+def test_an_outage_has_one_line_at_its_beginning_and_one_at_its_end(caplog: pytest.LogCaptureFixture) -> None:
+    async def main(clock: VirtualClock) -> None:
+        store, retrying, _ = await opened(clock)
+        store.executions.commit = Failing(store.executions.commit, 40)
+        store.executions.row = Failing(store.executions.row, 12)
+        await asyncio.gather(
+            *(retrying.executions.commit(Commit(row(number, f"run-{number}"), 0, b"state")) for number in range(1, 6)),
+            *(retrying.executions.row(9) for _ in range(2)),
+        )
+
+    with caplog.at_level(logging.INFO, "statewright.engine.retrying"):
+        run_virtual(main)
+    assert caplog.messages == [
+        "the store does not answer (no answer); work waits for it",
+        "no work waits for the store any more",
+    ]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -23,6 +24,7 @@ from uvicorn.server import ServerState
 
 from statewright.api.app import GATHER, WATCH, Send
 from statewright.api.protocols.wire import Disconnected, Message, Receive
+from statewright.errors import shortage
 
 HEAD_BYTES: Final = 64 * 1024
 PROGRESS_BYTES: Final = 1024 * 1024
@@ -41,6 +43,10 @@ log = logging.getLogger("statewright.server")
 LONG_HEAD_ANSWER: Final = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: text/plain; charset=utf-8\r\nconnection: close\r\n"
     b"content-length: 45\r\n\r\nThe head of the request is longer than 64 KiB"
+)
+SHORTAGE_ANSWER: Final = (
+    b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain; charset=utf-8\r\nconnection: close\r\n"
+    b"content-length: 24\r\n\r\nThe server lacks memory."
 )
 
 
@@ -250,9 +256,17 @@ class GuardedProtocol(HttpToolsProtocol):
             self.server_state.idle[self] = None
 
     def send_400_response(self, msg: str) -> None:
-        """Answer a request that is not HTTP, or whose head is too long, and close."""
+        """Answer a request that is not HTTP, whose head is too long, or that there is no memory for, and close."""
         if self.head_since is not None and self.head_bytes > HEAD_BYTES:
             self.refuse_long_head()
+            return
+        problem = sys.exc_info()[1]
+        lacking = shortage(problem.__context__) if problem is not None and problem.__context__ is not None else None
+        if lacking is not None:
+            # The parser wraps what its callbacks raise.
+            log.warning("a request was answered with 503: %s", lacking)
+            self.transport.write(SHORTAGE_ANSWER)
+            self.transport.close()
             return
         log.debug("answered 400: %s", msg)
         super().send_400_response(msg)

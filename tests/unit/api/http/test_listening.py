@@ -88,6 +88,23 @@ def test_a_client_with_tls_earns_one_hint(caplog):
     assert "give it an endpoint that begins with http://" in hint
 
 
+def test_a_body_that_there_is_no_memory_for_is_not_the_clients_mistake(monkeypatch):
+    def fail(_self: GuardedProtocol, _body: bytes) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(GuardedProtocol, "on_body", fail)
+
+    async def talk(_server: Any, port: int, found: list[str]) -> None:
+        reader, writer = await exchange(port, b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
+        found.append((await reader.read()).decode())
+        writer.close()
+        await writer.wait_closed()
+
+    (answer,) = asyncio.run(serving(talk))
+    assert answer.startswith("HTTP/1.1 503 Service Unavailable\r\n")
+    assert answer.endswith("content-length: 24\r\n\r\nThe server lacks memory.")
+
+
 @pytest.mark.parametrize(
     ("text", "part", "timeout_seconds"),
     [
