@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from statewright.cli.serving.doctor import check_data
+from statewright.cli.serving.data_checks import check_data
 from statewright.errors import Unavailable
 from statewright.stores.sqlite.file import connect, lacks_log, log_of
 from statewright.stores.sqlite.store import SqliteStore

@@ -10,6 +10,8 @@ import pytest
 from statewright import __version__
 from statewright.cli.client import ENDPOINT_VARIABLES
 from statewright.cli.serving import doctor
+from statewright.cli.serving.checks import Check
+from statewright.cli.serving.data_checks import check_data
 from statewright.config import Config, Endpoint
 from statewright.stores.sqlite.store import SqliteStore
 from tests.unit.cli.conftest import Run
@@ -46,12 +48,12 @@ def test_settings_with_a_mistake_are_a_problem(statewright: Run, folder: Path):
 
 
 def test_who_has_the_data_folder(tmp_path: Path):
-    async def look() -> list[doctor.Check]:
+    async def look() -> list[Check]:
         store = SqliteStore(tmp_path / "data")
         await store.open("a test")
-        while_open = doctor.check_data(tmp_path / "data")
+        while_open = check_data(tmp_path / "data")
         await store.close()
-        return [while_open, doctor.check_data(tmp_path / "data")]
+        return [while_open, check_data(tmp_path / "data")]
 
     held, free = asyncio.run(look())
     assert held.status == "ok"
@@ -67,7 +69,7 @@ def test_data_that_cannot_be_used(tmp_path: Path, content: bytes | None, said: s
     else:
         folder.mkdir()
         (folder / "statewright.db").write_bytes(content)
-    found = doctor.check_data(folder)
+    found = check_data(folder)
     assert (found.status, said in found.message) == ("problem", True)
 
 
