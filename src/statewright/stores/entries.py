@@ -192,9 +192,9 @@ class Entries(Generic[T]):
             raise Conflict(f"{self.kind.name} {self.kind.key_of(value)} was changed by another writer")
         return dataclasses.replace(value, stored=value.stored + 1)
 
-    async def delete(self, *values: T) -> None:
-        """Delete entries; missing ones are skipped."""
-        await self._catalogue.write([], [self.kind.name_of(value) for value in values])
+    async def delete(self, *values: T, also: Sequence[Name] = ()) -> None:
+        """Delete entries with rows of other kinds: all or nothing; missing ones are skipped."""
+        await self._catalogue.write([], [*(self.kind.name_of(value) for value in values), *also])
 
 
 async def rows_below(

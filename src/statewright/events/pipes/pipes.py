@@ -5,7 +5,7 @@ Source: EventBridge Pipes API reference.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -32,7 +32,6 @@ from statewright.functions.event_sources.streams.settings import LATEST
 from statewright.payload import JsonMapping, JsonObject
 from statewright.queues.queues import Queues
 from statewright.stores.entries import Entries
-from statewright.stores.protocol import EntryRow
 from statewright.stores.store import Store
 from statewright.tables.streams.records import number_of
 from statewright.tables.streams.streams import Streams
@@ -106,9 +105,7 @@ class Pipes:
             return await self._write(made)
         is_latest = made.stream_parameters["StartingPosition"] == LATEST
         after = number_of(self._streams.find(made.source).newest) if is_latest else ""
-        position = Position(position_key(name), after)
-        self._progress[name] = Progress(self._positions, replace(position, stored=1))
-        return await self._write(made, also=[POSITION.row(position)])
+        return await self._write(made, Position(position_key(name), after))
 
     async def update(self, request: JsonMapping) -> Pipe:
         """Change a pipe; its source stays. The request has the members of UpdatePipe. Raises: ApiError."""
@@ -138,14 +135,13 @@ class Pipes:
 
     async def delete(self, name: str) -> Pipe:
         """Delete a pipe; executions that it started continue. Raises: ApiError."""
-        pipe = self.get(name)
-        await self._entries.delete(pipe)
-        del self._pipes[name]
-        await self._halt(name)
-        progress = self._progress.pop(name, None)
+        pipe, progress = self.get(name), self._progress.get(name)
+        await self._entries.delete(pipe, also=[progress.row] if progress is not None else ())
         if progress is not None:
             progress.is_gone = True
-            await self._positions.delete(progress.position)
+            del self._progress[name]
+        del self._pipes[name]
+        await self._halt(name)
         return pipe
 
     async def _check(self, pipe: Pipe, request: JsonMapping) -> None:
@@ -166,11 +162,14 @@ class Pipes:
         if pipe.invocation == REQUEST_RESPONSE and machine["type"] != "EXPRESS":
             raise invalid("InvocationType REQUEST_RESPONSE is not supported for STANDARD state machine workflows.")
 
-    async def _write(self, pipe: Pipe, also: Sequence[EntryRow] = ()) -> Pipe:
+    async def _write(self, pipe: Pipe, position: Position | None = None) -> Pipe:
+        """Store a pipe, a new one from a stream with its position, and run it."""
         try:
-            pipe = await self._entries.write(pipe, also=also)
+            pipe = await self._entries.write(pipe, also=() if position is None else [POSITION.row(position)])
         except Conflict:
             raise ApiError("ConflictException", f"Pipe {pipe.name} is being changed. Try again.", status=409) from None
+        if position is not None:
+            self._progress[pipe.name] = Progress(self._positions, replace(position, stored=1))
         self._pipes[pipe.name] = pipe
         await self._halt(pipe.name)
         self._run(pipe)

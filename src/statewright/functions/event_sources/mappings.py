@@ -7,7 +7,7 @@ Owns the catalogue of mappings and starts one poller for each that is enabled. T
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -36,7 +36,6 @@ from statewright.payload import Json, JsonObject
 from statewright.query.scope import Entropy
 from statewright.queues.queues import Queue, Queues
 from statewright.stores.entries import Entries
-from statewright.stores.protocol import EntryRow
 from statewright.stores.store import Store
 from statewright.tables.streams.records import number_of
 from statewright.tables.streams.stream import Stream
@@ -133,8 +132,7 @@ class EventSources:
         mapping = MappingRecord(self._entropy.uuid4(), source, arn, now_ms, batch_size=STREAM_BATCH, stream=settings)
         mapping = with_request(mapping, request, is_fifo=False, now_ms=now_ms)
         position = Position(mapping.uuid, number_of(stream.newest) if settings.starting == LATEST else "")
-        self._progress[mapping.uuid] = Progress(self._positions, replace(position, stored=1))
-        return await self._write(mapping, also=[POSITION.row(position)])
+        return await self._write(mapping, position)
 
     async def update(self, request: Mapping[str, Json]) -> MappingRecord:
         """Change a mapping. The request has the members of UpdateEventSourceMapping. Raises: ApiError."""
@@ -152,12 +150,11 @@ class EventSources:
 
     async def delete(self, uuid: str) -> MappingRecord:
         """Delete a mapping; batches under way continue. Raises: ApiError (`ResourceNotFoundException`)."""
-        mapping = self.get(uuid)
-        await self._entries.delete(mapping)
-        progress = self._progress.pop(uuid, None)
+        mapping, progress = self.get(uuid), self._progress.get(uuid)
+        await self._entries.delete(mapping, also=[progress.row] if progress is not None else ())
         if progress is not None:
             progress.is_gone = True
-            await self._positions.delete(progress.position)
+            self._progress.pop(uuid, None)
         self._mappings.pop(uuid, None)
         self._retire(uuid)
         return mapping
@@ -261,18 +258,22 @@ class EventSources:
             raise invalid("Function does not exist") from None
         return function_arn(self._config, named.name, named.qualifier), target.settings.timeout
 
-    async def _write(self, mapping: MappingRecord, also: Sequence[EntryRow] = ()) -> MappingRecord:
+    async def _write(self, mapping: MappingRecord, position: Position | None = None) -> MappingRecord:
+        """Store a mapping, a new one of a stream with its position, and begin to poll."""
         try:
-            mapping = await self._entries.write(mapping, also=also)
+            mapping = await self._entries.write(mapping, also=() if position is None else [POSITION.row(position)])
         except Conflict:
             raise refusal(
                 "ResourceConflictException", "Another operation is changing the event source mapping. Try again."
             ) from None
+        if position is not None:
+            self._progress[mapping.uuid] = Progress(self._positions, replace(position, stored=1))
         self._mappings[mapping.uuid] = mapping
-        self._poll(mapping, self._retire(mapping.uuid))
+        self._retire(mapping.uuid)
+        self._poll(mapping)
         return mapping
 
-    def _poll(self, mapping: MappingRecord, previous: Poller | StreamPoller | None = None) -> None:
+    def _poll(self, mapping: MappingRecord) -> None:
         if not mapping.enabled:
             return
         if mapping.stream is not None:
@@ -286,19 +287,18 @@ class EventSources:
                 meter.mapping(mapping.uuid) if meter is not None else None,
             )
             self._pollers[mapping.uuid] = reader
-            reader.start(previous if isinstance(previous, StreamPoller) else None)
+            reader.start()
             return
         profile = PROFILES[mapping.profile or self._profile]
         poller = Poller(mapping, profile, self._functions, self._queues)
         self._pollers[mapping.uuid] = poller
         poller.start()
 
-    def _retire(self, uuid: str) -> Poller | StreamPoller | None:
+    def _retire(self, uuid: str) -> None:
         poller = self._pollers.pop(uuid, None)
         if poller is not None:
             self._retired.add(poller)
             poller.retire(lambda: self._retired.discard(poller))
-        return poller
 
 
 def _name(arn: str) -> str:

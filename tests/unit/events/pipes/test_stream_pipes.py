@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from statewright.errors import ApiError
+from statewright.errors import ApiError, Unavailable
+from statewright.stores.memory.store import MemoryCatalogue
 from statewright.virtual.system import VirtualSystem
 from tests.unit.events.pipes.test_pipes import FIRE, MACHINE, WAIT, create, inputs, left, machine, pipes
 
@@ -102,6 +104,32 @@ def test_a_batch_whose_execution_fails_is_retried_and_then_a_dead_letter(system:
     assert [names(batch) for batch in inputs(system)] == ["c"]
     shown = pipes(system, "DescribePipe", Name="p")["SourceParameters"]["DynamoDBStreamParameters"]
     assert (shown["StartingPosition"], shown["BatchSize"], shown["MaximumRetryAttempts"]) == ("TRIM_HORIZON", 1, 2)
+
+
+def test_a_pipe_is_deleted_with_its_position(
+    system: VirtualSystem, stream: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(system, Source=stream, SourceParameters=of_stream())
+    put(system, "a")
+    system.advance("5s")
+    write, deletes = MemoryCatalogue.write, 0
+
+    async def dying(self: MemoryCatalogue, put: Any, delete: Any = (), completion: Any = None) -> Any:
+        nonlocal deletes
+        deletes += bool(delete)
+        if deletes > 1:
+            raise Unavailable("killed after the first delete")
+        return await write(self, put, delete, completion)
+
+    with monkeypatch.context() as during:
+        during.setattr(MemoryCatalogue, "write", dying)
+        with contextlib.suppress(Unavailable):
+            pipes(system, "DeletePipe", Name="p")
+        system.restart()
+    create(system, Source=stream, SourceParameters=of_stream("LATEST"))
+    put(system, "b")
+    system.advance("5s")
+    assert [names(batch) for batch in inputs(system)] == ["a", "b"]
 
 
 def test_a_starting_position_is_needed(system: VirtualSystem, stream: str) -> None:

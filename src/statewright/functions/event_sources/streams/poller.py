@@ -124,9 +124,9 @@ class StreamPoller:
         self._answer: Invoked | None = None
         self._polling: asyncio.Task[None] | None = None
 
-    def start(self, previous: StreamPoller | None = None) -> None:
-        """Begin to poll, once a previous poller of the same reader has ended."""
-        self._polling = asyncio.get_running_loop().create_task(self._poll(previous))
+    def start(self) -> None:
+        """Begin to poll, once an earlier poller of the same reader has ended."""
+        self._polling = asyncio.get_running_loop().create_task(self._poll())
 
     def retire(self, when_done: Callable[[], None]) -> None:
         """Stop polling; call `when_done` after the batch under way has ended."""
@@ -147,22 +147,21 @@ class StreamPoller:
 
     # -------------------------------------------------------------- the loop
 
-    async def _poll(self, previous: StreamPoller | None) -> None:
-        if previous is not None and previous._polling is not None:
-            await asyncio.wait([previous._polling])
-        while not self._retired:
-            try:
-                await self._turn()
-                self.problem = None
-            except (ApiError, StoreError) as problem:
-                log.warning("polling %s for %s: %s", self._reading.source_arn, self._reading.name, problem)
-                self.problem = str(problem)
-                await self._pause()
-            except Exception:
-                log.exception("%s pauses because of a bug in Statewright", self._reading.name)
-                self.problem = "a bug in Statewright; the server's log has it"
-                self._pause_ms = _LONGEST_PAUSE_MS
-                await self._pause()
+    async def _poll(self) -> None:
+        async with self._progress.turn:
+            while not self._retired:
+                try:
+                    await self._turn()
+                    self.problem = None
+                except (ApiError, StoreError) as problem:
+                    log.warning("polling %s for %s: %s", self._reading.source_arn, self._reading.name, problem)
+                    self.problem = str(problem)
+                    await self._pause()
+                except Exception:
+                    log.exception("%s pauses because of a bug in Statewright", self._reading.name)
+                    self.problem = "a bug in Statewright; the server's log has it"
+                    self._pause_ms = _LONGEST_PAUSE_MS
+                    await self._pause()
 
     async def _pause(self) -> None:
         """Wait before the next attempt, longer each time."""
@@ -253,8 +252,8 @@ class StreamPoller:
         waiting = asyncio.ensure_future(stream.changed_since(changes))
         timer = self._clock.call_at(ends_ms, waiting.cancel) if ends_ms is not None else None
         self.is_waiting, self._may_cancel = ends_ms is None, True
-        if self.is_waiting:
-            self.oldest_ms = None
+        # Only the window of a batch holds its records up.
+        self.oldest_ms = None
         try:
             await asyncio.wait([waiting])
         finally:
