@@ -453,7 +453,7 @@ def _identity() -> tuple[str, str, str]:
     from statewright.config import DEFAULT_REGION, DEFAULT_SCOPE
 
     config = config_of(None, None)
-    # Settings without a region are maybe not the server's.
+    # Settings that name no region may not be the server's.
     region = chosen_region() or (config.region if config.region != DEFAULT_REGION else DEFAULT_SCOPE)
     if config.credentials:
         key, secret = next(iter(config.credentials.items()))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from statewright.api.dynamodb.shown import capacity, shown_item, with_capacity
+from statewright.api.dynamodb.shown import capacity, condition_failure, shown_item, with_capacity
 from statewright.api.operations import App, Call, operation
 from statewright.api.protocols.bounds import apart
-from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject
 from statewright.stores.completion import adapted
 from statewright.tables.reads import get_of, read_units
@@ -70,9 +69,7 @@ async def _write(tables: Tables, call: Call, request: Json, write: Write) -> Jso
     try:
         return answer(await tables.write(write, adapted(call.completion, answer)))
     except ConditionFailed as failed:
-        if failed.found is None or request.get("ReturnValuesOnConditionCheckFailure") != "ALL_OLD":
-            raise
-        raise ApiError(failed.code, failed.message, details={"Item": shown_item(call, failed.found)}) from None
+        raise condition_failure(call, request, failed) from None
 
 
 def _answer(call: Call, request: Json, write: Write, written: Written) -> Json:

@@ -12,10 +12,12 @@ from typing import Final
 
 from statewright.api import shapes
 from statewright.api.operations import Call
+from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject, embedded
 from statewright.stores.table_protocol import StoredItem
 from statewright.tables.table import Table, parse
 from statewright.tables.values import Item
+from statewright.tables.writes import ConditionFailed
 
 # Checked by `tables.values`, with the service's own texts and order.
 shapes.keep_as_is("dynamodb", frozenset({"AttributeValue"}))
@@ -32,6 +34,13 @@ def shown_item(call: Call, item: StoredItem | Item) -> Json:
             return parse(item)
         item = parse(item)
     return item if call.headers else {name: _with_bytes(value) for name, value in item.items()}
+
+
+def condition_failure(call: Call, request: Json, failed: ConditionFailed) -> ApiError:
+    """The error for a condition that failed, with the item if the request asks for it."""
+    if failed.found is None or request.get("ReturnValuesOnConditionCheckFailure") != "ALL_OLD":
+        return failed
+    return ApiError(failed.code, failed.message, details={"Item": shown_item(call, failed.found)})
 
 
 def _with_bytes(value: JsonObject) -> JsonObject:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from statewright.api.dynamodb.shown import capacity, shown_item, with_capacity
+from statewright.api.dynamodb.shown import capacity, condition_failure, shown_item, with_capacity
 from statewright.api.dynamodb.transactions import cancellation
 from statewright.api.operations import App, Call, operation
 from statewright.api.protocols.bounds import apart
@@ -68,9 +68,7 @@ async def _write(tables: Tables, call: Call, request: Json, found: Statement) ->
     try:
         return answer(await tables.write(write, adapted(call.completion, answer)))
     except ConditionFailed as failed:
-        if failed.found is None or request.get("ReturnValuesOnConditionCheckFailure") != "ALL_OLD":
-            raise
-        raise ApiError(failed.code, failed.message, details={"Item": shown_item(call, failed.found)}) from None
+        raise condition_failure(call, request, failed) from None
 
 
 def _returned(call: Call, found: Statement, write: Write, written: Written) -> Json:

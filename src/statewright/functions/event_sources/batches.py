@@ -22,6 +22,8 @@ from statewright.queues.messages import Received
 REPORT: Final = "ReportBatchItemFailures"
 EVENT_BYTES: Final = 6 * 1024 * 1024
 """The largest event of a batch. Source: Lambda quotas."""
+ENVELOPE_BYTES: Final = 16
+"""What an event has around its records."""
 
 _PARSED: Final = 4
 """Characters of JSON that are parsed in the time of one comparison, at least."""
@@ -134,22 +136,28 @@ def _compile(text: str) -> Filter:
 # ------------------------------------------------------------------ answers
 
 
+def reported(answer: bytes) -> list[Json] | None:
+    """The failures that a function reports, none for a success; `None` if its answer is no such report."""
+    try:
+        report = parse_json(answer) if answer.strip() else None
+    except JsonTextError:
+        return None
+    if report in (None, {}, []):
+        return []
+    if not isinstance(report, dict) or "batchItemFailures" not in report:
+        return None
+    failures = report["batchItemFailures"]
+    return failures if isinstance(failures, list) else [] if failures is None else None
+
+
 def failed_items(answer: bytes, message_ids: Sequence[str], *, is_fifo: bool) -> set[str]:
     """Message ids of a batch that a function reports as failed; all of them if its answer is no such report.
 
     In a FIFO batch every message from the first failure on has failed.
     """
     everything = set(message_ids)
-    try:
-        report = parse_json(answer) if answer.strip() else None
-    except JsonTextError:
-        return everything
-    if report is None or report in ({}, []):
-        return set()
-    failures = report.get("batchItemFailures") if isinstance(report, dict) else None
-    if isinstance(report, dict) and "batchItemFailures" in report and failures is None:
-        return set()
-    if not isinstance(failures, list):
+    failures = reported(answer)
+    if failures is None:
         return everything
     failed = set()
     for failure in failures:

@@ -18,6 +18,7 @@ from statewright.background import Background
 from statewright.clock import Timer
 from statewright.errors import ApiError, StoreError
 from statewright.functions.event_sources.batches import (
+    ENVELOPE_BYTES,
     EVENT_BYTES,
     compile_filters,
     encode_record,
@@ -41,7 +42,6 @@ POLL_MS: Final = 20_000
 """Longest wait of a poll for a message. Source: SQS quotas, long polling."""
 MOST_PULLED: Final = 10_000
 """Messages in one receive of a poller."""
-ENVELOPE_BYTES: Final = 16
 _FIRST_PAUSE_MS: Final = 1_000
 _LONGEST_PAUSE_MS: Final = 60_000
 

@@ -172,7 +172,7 @@ def test_a_reader_is_woken_by_writes():
         await reader
         seen = rig.stream.changes
         await rig.put("second")
-        # It is not lost although nobody waited.
+        # It is not lost although no reader was waiting.
         await rig.stream.changed_since(seen)
 
     play(body)

@@ -13,14 +13,16 @@ from typing import Final
 
 import orjson
 
+from statewright.functions.event_sources.batches import reported
 from statewright.functions.outcomes import Invoked
 from statewright.instants import iso_seconds
-from statewright.payload import Json, JsonObject, JsonTextError, parse_json
+from statewright.payload import Json, JsonObject
 from statewright.tables.streams.records import StreamRecord, change_of, event_id
 from statewright.tables.streams.stream import Stream
 
 EXHAUSTED: Final = "RetryAttemptsExhausted"
 TOO_OLD: Final = "RecordAgeExceeded"
+_NO_TEXT: Final = b'""'
 
 
 def record_for_function(stream: Stream, record: StreamRecord, size: int, region: str) -> dict[str, Json]:
@@ -43,17 +45,9 @@ def record_for_function(stream: Stream, record: StreamRecord, size: int, region:
 def first_failed(answer: bytes, numbers: Sequence[str]) -> str | None:
     """The lowest sequence number that a function reports as failed, the first one of the batch if its answer is no such
     report; `None` for a success."""
-    try:
-        report = parse_json(answer) if answer.strip() else None
-    except JsonTextError:
-        return numbers[0]
-    if not report:
-        return None
-    failures: Json = report.get("batchItemFailures", report) if isinstance(report, dict) else report
-    if failures is None or failures == []:
-        return None
-    if not isinstance(failures, list):
-        return numbers[0]
+    failures = [] if answer.strip() == _NO_TEXT else reported(answer)
+    if not failures:
+        return None if failures is not None else numbers[0]
     names: list[str] = [str(one.get("itemIdentifier")) if isinstance(one, dict) else "" for one in failures]
     return min(names) if all(name in numbers for name in names) else numbers[0]
 

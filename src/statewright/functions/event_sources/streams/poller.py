@@ -19,6 +19,7 @@ from typing import Final, Protocol
 from statewright.clock import Clock
 from statewright.errors import ApiError, StoreError
 from statewright.functions.event_sources.batches import (
+    ENVELOPE_BYTES,
     EVENT_BYTES,
     compile_filters,
     encode_record,
@@ -69,7 +70,6 @@ class Consumer(Protocol):
         """Report records that are given up to the destination, if there is one. Raises: ApiError."""
 
 
-ENVELOPE_BYTES: Final = 16
 _FIRST_PAUSE_MS: Final = 200
 _LONGEST_PAUSE_MS: Final = 60_000
 
