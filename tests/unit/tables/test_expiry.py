@@ -5,34 +5,16 @@ from typing import Any
 
 import pytest
 
-from statewright.config import Config
 from statewright.errors import ApiError
-from statewright.stores.memory.store import MemoryStore
 from statewright.tables.expiry import SCAN_EVERY_MS
-from statewright.tables.table import Table
-from statewright.tables.tables import Tables
 from statewright.tables.writes import put_of, update_of
-from statewright.virtual_clock import VirtualClock, run_virtual
+from tests.unit.tables.rig import Rig, new_table, play_on
 
-REQUEST = {
-    "TableName": "sessions",
-    "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
-    "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
-    "BillingMode": "PAY_PER_REQUEST",
-}
+REQUEST = new_table("sessions")
 
 
-class Rig:
-    """Tables in virtual time, over a store in memory that outlives them."""
-
-    def __init__(self, clock: VirtualClock) -> None:
-        self.clock = clock
-        self.store = MemoryStore()
-        self.tables = Tables(self.store, clock, Config())
-
-    @property
-    def table(self) -> Table:
-        return self.tables.find("sessions")
+class Sessions(Rig):
+    """A table whose items may expire."""
 
     async def put(self, name: str, after_seconds: float | None = None, **more: Any) -> None:
         item: dict[str, Any] = {"id": {"S": name}, **more}
@@ -44,30 +26,13 @@ class Rig:
         page = await self.tables.scan(self.table, {"ProjectionExpression": "id"})
         return sorted(item["id"]["S"] for item in page.items if isinstance(item, dict))
 
-    async def pass_time(self, ms: int) -> None:
-        await self.clock.sleep_until(self.clock.now_ms() + ms)
-        await self.tables.at_rest()
 
-    async def restart(self) -> None:
-        await self.tables.stop()
-        self.tables = Tables(self.store, self.clock, Config())
-        await self.tables.start()
-
-
-def play(body: Callable[[Rig], Awaitable[None]]) -> None:
-    async def main(clock: VirtualClock) -> None:
-        rig = Rig(clock)
-        await rig.store.open("test")
-        await rig.tables.start()
-        await rig.tables.create(REQUEST)
-        await body(rig)
-        await rig.tables.stop()
-
-    run_virtual(main)
+def play(body: Callable[[Sessions], Awaitable[None]]) -> None:
+    play_on(Sessions, REQUEST, body)
 
 
 def test_expired_items_are_deleted():
-    async def body(rig: Rig) -> None:
+    async def body(rig: Sessions) -> None:
         await rig.put("before", 20)
         await rig.tables.expiry.switch(rig.table, "until", enabled=True)
         await rig.put("soon", 5)
@@ -86,7 +51,7 @@ def test_expired_items_are_deleted():
 
 
 def test_a_postponed_expiry_is_respected():
-    async def body(rig: Rig) -> None:
+    async def body(rig: Sessions) -> None:
         await rig.tables.expiry.switch(rig.table, "until", enabled=True)
         await rig.put("kept", 5)
         later = {"N": str(rig.clock.now_ms() // 1000 + 3600)}
@@ -104,7 +69,7 @@ def test_a_postponed_expiry_is_respected():
 
 
 def test_many_items_expire_in_steps_and_after_a_restart():
-    async def body(rig: Rig) -> None:
+    async def body(rig: Sessions) -> None:
         for number in range(700):
             await rig.put(f"n{number}", 5)
         await rig.tables.expiry.switch(rig.table, "until", enabled=True)
@@ -119,7 +84,7 @@ def test_many_items_expire_in_steps_and_after_a_restart():
 
 
 def test_nothing_expires_once_it_is_switched_off():
-    async def body(rig: Rig) -> None:
+    async def body(rig: Sessions) -> None:
         await rig.tables.expiry.switch(rig.table, "until", enabled=True)
         await rig.put("kept", 5)
         with pytest.raises(ApiError, match="TimeToLive is active on a different AttributeName"):

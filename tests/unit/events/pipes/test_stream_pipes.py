@@ -13,6 +13,7 @@ from statewright.errors import ApiError, Unavailable
 from statewright.stores.memory.store import MemoryCatalogue
 from statewright.virtual.system import VirtualSystem
 from tests.unit.events.pipes.test_pipes import FIRE, MACHINE, WAIT, create, inputs, left, machine, pipes
+from tests.unit.tables.rig import new_table
 
 QUEUE = "arn:aws:sqs:us-east-1:000000000000:orders"
 
@@ -27,13 +28,7 @@ def system() -> Iterator[VirtualSystem]:
 
 @pytest.fixture
 def stream(system: VirtualSystem) -> str:
-    request = {
-        "TableName": "pets",
-        "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
-        "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
-        "BillingMode": "PAY_PER_REQUEST",
-        "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"},
-    }
+    request = new_table("pets", "NEW_IMAGE")
     arn: str = system.call("dynamodb", "CreateTable", request)["TableDescription"]["LatestStreamArn"]
     return arn
 

@@ -8,39 +8,20 @@ from typing import Any
 
 import pytest
 
-from statewright.config import Config
 from statewright.errors import ApiError
-from statewright.stores.memory.store import MemoryStore
 from statewright.tables.expiry import SCAN_EVERY_MS
 from statewright.tables.streams.iterators import EXPIRES_MS, Iterator, read_iterator
 from statewright.tables.streams.records import KEEP_MS, RECORD, StreamRecord, record_body
 from statewright.tables.streams.stream import Stream
 from statewright.tables.streams.streams import TRIM_EVERY_MS
-from statewright.tables.table import Table
-from statewright.tables.tables import Tables
 from statewright.tables.writes import delete_of, put_of
-from statewright.virtual_clock import VirtualClock, run_virtual
+from tests.unit.tables.rig import Rig, new_table, play_on
 
-REQUEST = {
-    "TableName": "pets",
-    "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
-    "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
-    "BillingMode": "PAY_PER_REQUEST",
-    "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
-}
+REQUEST = new_table("pets", "NEW_AND_OLD_IMAGES")
 
 
-class Rig:
-    """Tables in virtual time, over a store in memory that outlives them."""
-
-    def __init__(self, clock: VirtualClock) -> None:
-        self.clock = clock
-        self.store = MemoryStore()
-        self.tables = Tables(self.store, clock, Config())
-
-    @property
-    def table(self) -> Table:
-        return self.tables.find("pets")
+class Pets(Rig):
+    """A table with a stream."""
 
     @property
     def stream(self) -> Stream:
@@ -60,30 +41,13 @@ class Rig:
     def rows(self) -> int:
         return sum(key.space == self.stream.entry.space for key in self.store.tables.items)
 
-    async def pass_time(self, ms: int) -> None:
-        await self.clock.sleep_until(self.clock.now_ms() + ms)
-        await self.tables.at_rest()
 
-    async def restart(self) -> None:
-        await self.tables.stop()
-        self.tables = Tables(self.store, self.clock, Config())
-        await self.tables.start()
-
-
-def play(body: Callable[[Rig], Awaitable[None]]) -> None:
-    async def main(clock: VirtualClock) -> None:
-        rig = Rig(clock)
-        await rig.store.open("test")
-        await rig.tables.start()
-        await rig.tables.create(REQUEST)
-        await body(rig)
-        await rig.tables.stop()
-
-    run_virtual(main)
+def play(body: Callable[[Pets], Awaitable[None]]) -> None:
+    play_on(Pets, REQUEST, body)
 
 
 def test_records_are_kept_for_a_day():
-    async def body(rig: Rig) -> None:
+    async def body(rig: Pets) -> None:
         await rig.put("first")
         (first,) = await rig.read()
         await rig.pass_time(KEEP_MS // 2)
@@ -108,7 +72,7 @@ def test_records_are_kept_for_a_day():
 
 
 def test_a_closed_stream_can_be_read_for_a_day_even_without_its_table():
-    async def body(rig: Rig) -> None:
+    async def body(rig: Pets) -> None:
         await rig.put("only")
         stream = rig.stream
         await rig.tables.delete(rig.table)
@@ -131,7 +95,7 @@ def test_a_closed_stream_can_be_read_for_a_day_even_without_its_table():
 
 
 def test_the_deletion_of_an_expired_item_names_the_service():
-    async def body(rig: Rig) -> None:
+    async def body(rig: Pets) -> None:
         await rig.tables.expiry.switch(rig.table, "until", enabled=True)
         await rig.put("gone", until={"N": str(rig.clock.now_ms() // 1000 + 1)})
         await rig.put("deleted")
@@ -149,7 +113,7 @@ def test_the_deletion_of_an_expired_item_names_the_service():
 
 
 def test_sequence_numbers_ascend_after_a_restart_with_a_clock_that_was_set_back():
-    async def body(rig: Rig) -> None:
+    async def body(rig: Pets) -> None:
         await rig.put("first")
         newest = rig.stream.newest
         ahead = rig.stream.newest = newest + 10**15
@@ -164,7 +128,7 @@ def test_sequence_numbers_ascend_after_a_restart_with_a_clock_that_was_set_back(
 
 
 def test_a_reader_is_woken_by_writes():
-    async def body(rig: Rig) -> None:
+    async def body(rig: Pets) -> None:
         reader = asyncio.ensure_future(rig.stream.changed_since(rig.stream.changes))
         await asyncio.sleep(0)
         assert not reader.done()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from statewright.virtual import Model, VirtualSystem
+from tests.unit.tables.rig import new_table
 
 
 @pytest.fixture
@@ -18,13 +19,7 @@ def system() -> Iterator[VirtualSystem]:
 
 def table(system: VirtualSystem) -> str:
     """The ARN of the stream of a new table."""
-    request = {
-        "TableName": "pets",
-        "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
-        "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
-        "BillingMode": "PAY_PER_REQUEST",
-        "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"},
-    }
+    request = new_table("pets", "NEW_IMAGE")
     arn: str = system.call("dynamodb", "CreateTable", request)["TableDescription"]["LatestStreamArn"]
     return arn
 

@@ -23,16 +23,10 @@ from statewright.tables.tables import Tables
 from statewright.tables.writes import put_of
 from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.unit.functions.queue_bench import FUNCTION_ARN, FakeFunctions
+from tests.unit.tables.rig import new_table
 
 QUEUE = "arn:aws:sqs:us-east-1:000000000000:lost"
 BUCKET = "arn:aws:s3:::lost"
-REQUEST = {
-    "TableName": "pets",
-    "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
-    "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
-    "BillingMode": "PAY_PER_REQUEST",
-    "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"},
-}
 
 
 def names_in(event: Any) -> str:
@@ -62,7 +56,7 @@ class Bench:
     async def open(self) -> None:
         await self.store.open("test")
         await self.tables.start()
-        await self.tables.create(REQUEST)
+        await self.tables.create(new_table("pets", "NEW_IMAGE"))
         await self.entries.write(Position("uuid", ""))
 
     async def put(self, *names: str) -> None:
