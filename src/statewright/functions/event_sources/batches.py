@@ -23,7 +23,7 @@ REPORT: Final = "ReportBatchItemFailures"
 EVENT_BYTES: Final = 6 * 1024 * 1024
 """The largest event of a batch. Source: Lambda quotas."""
 ENVELOPE_BYTES: Final = 16
-"""What an event has around its records."""
+"""The bytes of an event around its records."""
 
 _PARSED: Final = 4
 """Characters of JSON that are parsed in the time of one comparison, at least."""
