@@ -254,7 +254,7 @@ def test_messages_that_are_dear_to_filter_are_filtered_in_a_thread_or_stay_in_th
 
     async def main(clock: VirtualClock) -> None:
         bench = Bench(clock, nothing, filters=['{"body": {"kind": ["a"]}}'])
-        bench.queues.send('{"kind": ["a"]}', '{"kind": ["b"]}', "{}")
+        bench.queues.send('{"kind": ["a"]}', '{"kind": ["b"]}', "x")
         bench.poller.start()
         await bench.until(1)
         assert (bench.sizes, bench.queues.deleted) == (([1], 3) if most else ([], 1))
