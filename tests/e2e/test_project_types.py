@@ -80,9 +80,9 @@ Resources:
   FifoTopic: {Type: AWS::SNS::Topic, Properties: {FifoTopic: true, ContentBasedDeduplication: true}}
   Sub: {Type: AWS::SNS::Subscription, Properties: {TopicArn: !Ref Topic, Protocol: sqs, Endpoint: !GetAtt Queue.Arn, RawMessageDelivery: true, FilterPolicy: {kind: [a]}, RedrivePolicy: {deadLetterTargetArn: !GetAtt Dead.Arn}}}
   TopicPolicy: {Type: AWS::SNS::TopicPolicy, Properties: {Topics: [!Ref Topic], PolicyDocument: {Version: "2012-10-17", Statement: [{Sid: x, Effect: Allow, Principal: "*", Action: "sns:Publish", Resource: !Ref Topic}]}}}
-  Bucket: {Type: AWS::S3::Bucket, Properties: {Tags: [{Key: a, Value: b}], VersioningConfiguration: {Status: Enabled}, BucketEncryption: {ServerSideEncryptionConfiguration: []}, LifecycleConfiguration: {Rules: [{Id: old, Status: Enabled, Prefix: a/, ExpirationInDays: "7"}]}, NotificationConfiguration: {QueueConfigurations: [{Event: "s3:ObjectRemoved:*", Queue: !GetAtt Dead.Arn, Filter: {S3Key: {Rules: [{Name: suffix, Value: .csv}]}}}]}}}
+  Bucket: {Type: AWS::S3::Bucket, Properties: {Tags: [{Key: a, Value: b}], VersioningConfiguration: {Status: Enabled}, BucketEncryption: {ServerSideEncryptionConfiguration: [{ServerSideEncryptionByDefault: {SSEAlgorithm: "aws:kms"}, BucketKeyEnabled: "true"}]}, PublicAccessBlockConfiguration: {BlockPublicAcls: "true", BlockPublicPolicy: true}, OwnershipControls: {Rules: [{ObjectOwnership: ObjectWriter}]}, CorsConfiguration: {CorsRules: [{Id: web, AllowedMethods: [GET], AllowedOrigins: ["*"], ExposedHeaders: [ETag], MaxAge: "60"}]}, LifecycleConfiguration: {Rules: [{Id: old, Status: Enabled, Prefix: a/, ExpirationInDays: "7"}]}, NotificationConfiguration: {QueueConfigurations: [{Event: "s3:ObjectRemoved:*", Queue: !GetAtt Dead.Arn, Filter: {S3Key: {Rules: [{Name: suffix, Value: .csv}]}}}]}}}
   BucketNotices: {Type: Custom::S3BucketNotifications, Properties: {ServiceToken: x, BucketName: !Ref Bucket, Managed: true, NotificationConfiguration: {LambdaFunctionConfigurations: [{Events: ["s3:ObjectCreated:*"], LambdaFunctionArn: !GetAtt Fn.Arn}]}}}
-  BucketPolicy: {Type: AWS::S3::BucketPolicy, Properties: {Bucket: !Ref Bucket, PolicyDocument: {}}}
+  BucketPolicy: {Type: AWS::S3::BucketPolicy, Properties: {Bucket: !Ref Bucket, PolicyDocument: {Version: "2012-10-17", Statement: [{Effect: Deny, Principal: "*", Action: "s3:*", Resource: !Sub "${Bucket.Arn}/*", Condition: {Bool: {"aws:SecureTransport": "false"}}}]}}}
   Group: {Type: AWS::Scheduler::ScheduleGroup}
   Schedule: {Type: AWS::Scheduler::Schedule, Properties: {GroupName: !Ref Group, ScheduleExpression: rate(1 hour), FlexibleTimeWindow: {Mode: FLEXIBLE, MaximumWindowInMinutes: "5"}, StartDate: "2030-01-01T00:00:00Z", Target: {Arn: !GetAtt Queue.Arn, RoleArn: !GetAtt Role.Arn, Input: '{"a": 1}', RetryPolicy: {MaximumRetryAttempts: 2}}}}
   Bus: {Type: AWS::Events::EventBus, Properties: {Name: MARK-bus}}
@@ -122,6 +122,7 @@ Resources:
   Logs: {Type: AWS::Logs::LogGroup, Properties: {LogGroupName: /MARK/machine, RetentionInDays: 7}}
   Param: {Type: AWS::SSM::Parameter, Properties: {Name: /MARK/one, Type: String, Value: !Ref Queue}}
   Secret: {Type: AWS::SecretsManager::Secret, Properties: {Description: d, GenerateSecretString: {SecretStringTemplate: '{"user": "me"}', GenerateStringKey: password}}}
+  Images: {Type: AWS::ECR::Repository, Properties: {RepositoryName: MARK/images, ImageTagMutability: IMMUTABLE, ImageScanningConfiguration: {ScanOnPush: "true"}, RepositoryPolicyText: {Version: "2012-10-17", Statement: [{Effect: Allow, Principal: "*", Action: "ecr:BatchGetImage"}]}, LifecyclePolicy: {LifecyclePolicyText: '{"rules": [{"rulePriority": 1, "selection": {"tagStatus": "any", "countType": "imageCountMoreThan", "countNumber": 9}, "action": {"type": "expire"}}]}'}, Tags: [{Key: a, Value: b}]}}
   Activity: {Type: AWS::StepFunctions::Activity, Properties: {Name: MARK-activity}}
   Machine:
     Type: AWS::StepFunctions::StateMachine
@@ -142,7 +143,7 @@ Resources:
 """
 
 EMPTY = "Resources:\n  Other: {Type: AWS::SQS::Queue}\n"
-LEFT_OUT = {"Permission", "BucketPolicy", "Address", "Both"}
+LEFT_OUT = {"Permission", "Address", "Both"}
 
 
 def deploy(capsys: pytest.CaptureFixture[str], server: Server, place: Path, *more: str) -> dict[str, Any]:

@@ -17,6 +17,8 @@ from statewright.api.cloudwatch.service import build_alarms, build_dashboards, b
 from statewright.api.dynamodb.service import SERVICE as DYNAMODB
 from statewright.api.dynamodb.service import build_tables
 from statewright.api.dynamodbstreams.service import SERVICE as DYNAMODBSTREAMS
+from statewright.api.ecr.service import SERVICE as ECR
+from statewright.api.ecr.service import build_image_repositories
 from statewright.api.ecs.service import SERVICE as ECS
 from statewright.api.ecs.service import build_jobs
 from statewright.api.events.service import SERVICE as EVENTS
@@ -55,6 +57,7 @@ SERVICES: Final = (
     BATCH,
     DYNAMODB,
     DYNAMODBSTREAMS,
+    ECR,
     ECS,
     EVENTS,
     IAM,
@@ -136,6 +139,7 @@ class Services:
     jobs = Built(build_jobs)
     secrets = Built(build_secrets)
     parameters = Built(build_parameters)
+    image_repositories = Built(build_image_repositories)
     topics = Built(build_topics)
     log_groups = Built(build_log_groups)
     log_extents = Built(build_log_extents)

@@ -18,7 +18,6 @@ WITHOUT_EFFECT: Final = frozenset(
         "AWS::CloudFormation::WaitConditionHandle",
         "AWS::Lambda::LayerVersionPermission",
         "AWS::Lambda::Permission",
-        "AWS::S3::BucketPolicy",
         "AWS::SNS::TopicPolicy",
         "AWS::SQS::QueuePolicy",
     }
@@ -39,7 +38,7 @@ _LOST: Final = {
     "AWS::CloudWatch": "only metric alarms are created; the metrics themselves are there",
     "AWS::Cognito": "user pools are not supported, so users cannot sign in",
     "AWS::EC2": "networks are not supported; functions and jobs run on this machine",
-    "AWS::ECR": "image registries are not supported",
+    "AWS::ECR": "only repositories are created, as records; there is no image registry",
     "AWS::ECS": "only clusters and task definitions are created; nothing keeps services running",
     "AWS::Batch": "only compute environments, queues and job definitions are created",
     "AWS::KMS": "keys encrypt nothing here; resources that name the key work without it",

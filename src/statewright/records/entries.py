@@ -1,4 +1,4 @@
-"""Entries of the small services: identities, policies, secrets, parameters, log groups, dashboards.
+"""Entries of the small services: identities, policies, secrets, parameters, image repositories, log groups, dashboards.
 
 Owns the entries, their keys and formats. Leaves operations on them to the module of each service.
 """
@@ -223,6 +223,25 @@ PARAMETER_VERSION: Final = EntryKind(
     sort=lambda version: version.version,
     columns={"name": lambda record: record.parent},
 )
+
+
+# ------------------------------------------------------------------ ECR
+
+
+@dataclass(frozen=True, slots=True)
+class ImageRepository:
+    """A repository for images of containers. `settings` are members of its description; policies are JSON texts."""
+
+    name: str
+    created_ms: int
+    settings: JsonObject = field(default_factory=dict)
+    policy: str | None = None
+    lifecycle: str | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+    stored: int = 0
+
+
+IMAGE_REPOSITORY: Final = EntryKind("image-repository", ImageRepository, lambda repository: repository.name)
 
 
 # ------------------------------------------------------------------ CloudWatch

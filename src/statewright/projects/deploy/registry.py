@@ -12,7 +12,6 @@ from statewright.projects.deploy import (
     jobs,
     machines,
     queues,
-    roles,
     schedules,
     small,
     tables,
@@ -20,14 +19,15 @@ from statewright.projects.deploy import (
 )
 from statewright.projects.deploy.kinds import Kind, never_made
 from statewright.projects.deploy.monitoring import alarms, archives, log_filters
+from statewright.projects.deploy.records import image_repositories, roles
 
 IGNORED: Final = frozenset({"AWS::CDK::Metadata", "AWS::CloudFormation::WaitConditionHandle"})
 """Types that ask for nothing; nothing is said of them."""
 
 KNOWN: Final[dict[str, Kind]] = {
     **alarms.KINDS, **archives.KINDS, **bucket_rules.KINDS, **buckets.KINDS, **function_parts.KINDS, **functions.KINDS,
-    **jobs.KINDS, **log_filters.KINDS, **machines.KINDS, **queues.KINDS, **roles.KINDS, **schedules.KINDS,
-    **small.KINDS, **tables.KINDS, **topics.KINDS,
+    **image_repositories.KINDS, **jobs.KINDS, **log_filters.KINDS, **machines.KINDS, **queues.KINDS, **roles.KINDS,
+    **schedules.KINDS, **small.KINDS, **tables.KINDS, **topics.KINDS,
 }  # fmt: skip
 """Every type that is made, or left out for a reason of its own."""
 
@@ -35,7 +35,6 @@ _NAMES: Final = {
     "AWS::ApiGateway::Stage": "StageName",
     "AWS::ApiGatewayV2::Stage": "StageName",
     "AWS::Cognito::UserPool": "UserPoolName",
-    "AWS::ECR::Repository": "RepositoryName",
     "AWS::Kinesis::Stream": "Name",
     "AWS::KinesisFirehose::DeliveryStream": "DeliveryStreamName",
     "AWS::Athena::WorkGroup": "Name",

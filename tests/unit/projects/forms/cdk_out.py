@@ -184,7 +184,9 @@ _QUEUES = base(
 )  # fmt: skip
 _BUCKETS = base(
     Bucket40404040=res("AWS::S3::Bucket", {"Tags": [{"Key": "aws-cdk:auto-delete-objects", "Value": "true"}]}),
-    BucketPolicy50505050=res("AWS::S3::BucketPolicy", {"Bucket": {"Ref": "Bucket40404040"}, "PolicyDocument": {}}),
+    BucketPolicy50505050=res("AWS::S3::BucketPolicy", {"Bucket": {"Ref": "Bucket40404040"}, "PolicyDocument": {
+        "Version": "2012-10-17", "Statement": [{"Action": "s3:DeleteObject*", "Effect": "Allow", "Principal": {
+            "AWS": "arn:aws:iam::000000000000:root"}, "Resource": {"Fn::GetAtt": ["Bucket40404040", "Arn"]}}]}}),
     BucketAutoDelete60606060=res("Custom::S3AutoDeleteObjects", {
         "ServiceToken": arn("CustomS3AutoDeleteObjectsCustomResourceProviderHandler9D90184F"),
         "BucketName": {"Ref": "Bucket40404040"}}, DependsOn=["BucketPolicy50505050"]),

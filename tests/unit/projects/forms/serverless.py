@@ -154,7 +154,12 @@ def packaged(name: str, *functions: str, **more: dict[str, Any]) -> Files:
     bucket = {"Ref": "ServerlessDeploymentBucket"}
     resources: dict[str, Any] = {
         "ServerlessDeploymentBucket": {"Type": "AWS::S3::Bucket", "Properties": {"BucketEncryption": {}}},
-        "ServerlessDeploymentBucketPolicy": {"Type": "AWS::S3::BucketPolicy", "Properties": {"Bucket": bucket}},
+        "ServerlessDeploymentBucketPolicy": {"Type": "AWS::S3::BucketPolicy", "Properties": {
+            "Bucket": bucket, "PolicyDocument": {"Statement": [
+                {"Action": "s3:*", "Effect": "Deny", "Principal": "*", "Condition": {"Bool": {"aws:SecureTransport": False}},
+                 "Resource": [{"Fn::Join": ["", ["arn:", {"Ref": "AWS::Partition"}, ":s3:::", bucket, "/*"]]}]}
+            ]},
+        }},
         "IamRoleLambdaExecution": {"Type": "AWS::IAM::Role", "Properties": {
             "AssumeRolePolicyDocument": {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": {
                 "Service": ["lambda.amazonaws.com"]}, "Action": ["sts:AssumeRole"]}]},

@@ -1,0 +1,1 @@
+"""Resources of the small services: roles, users, groups and policies; image repositories."""
