@@ -7,6 +7,7 @@ DEMO_READY := $(VENV)/.ready-demo
 NODE := $(VENV)/node
 CLIENTS := $(VENV)/clients
 NODE_CLIENTS := $(VENV)/node-clients
+SAM := $(VENV)/sam
 PYTEST := NODE_PATH="$(abspath $(NODE))/node_modules:$(NODE_PATH)" $(BIN)/python -m pytest
 # With COVERAGE=yes the tests measure which lines they reach; the last of them applies the gate.
 MEASURE := $(if $(COVERAGE),--cov --cov-report=,)
@@ -59,10 +60,17 @@ $(NODE)/.ready: tests/node/package.json tests/node/package-lock.json | $(READY)
 	$(call NPM,$(NODE),functions for Node.js)
 
 # Real clients of the server, for tests/clients; where they cannot be installed, those tests are skipped.
+define APART
+@echo "Setting up $(1) with $(2) (once) ..."
+@rm -rf $(1) && $(BIN)/python -m venv $(1)
+@$(1)/bin/python .ci/install.py $< && touch $@ || echo "Tests of these clients are skipped."
+endef
+
 $(CLIENTS)/.ready: tests/clients/requirements.lock | $(READY)
-	@echo "Setting up $(CLIENTS) with clients of AWS services (once): 1 GB ..."
-	@rm -rf $(CLIENTS) && $(BIN)/python -m venv $(CLIENTS)
-	@$(CLIENTS)/bin/python .ci/install.py $< && touch $@ || echo "Tests of these clients are skipped."
+	$(call APART,$(CLIENTS),clients of AWS services: 1 GB)
+
+$(SAM)/.ready: tests/clients/sam/requirements.lock | $(READY)
+	$(call APART,$(SAM),the SAM CLI: 300 MB)
 
 $(NODE_CLIENTS)/.ready: tests/clients/node/package.json tests/clients/node/package-lock.json | $(READY)
 	$(call NPM,$(NODE_CLIENTS),clients for Node.js)
@@ -71,7 +79,7 @@ test: $(READY) $(NODE)/.ready lint ## Run ruff, mypy and the tests, in less than
 	@$(if $(COVERAGE),rm -f .coverage,true)
 	@$(PYTEST) -n logical --maxprocesses=8 -m "not slow" $(MEASURE)
 
-test-slow: $(READY) $(NODE)/.ready $(CLIENTS)/.ready $(NODE_CLIENTS)/.ready ## Run what `test` leaves out: kill storms, real clients, reference systems in real time, thousands of seeds
+test-slow: $(READY) $(NODE)/.ready $(CLIENTS)/.ready $(SAM)/.ready $(NODE_CLIENTS)/.ready ## Run what `test` leaves out: kill storms, real clients, reference systems in real time, thousands of seeds
 	@STATEWRIGHT_TEST_THOROUGH=1 $(PYTEST) -n logical --maxprocesses=8 -m "slow or scaled" $(MEASURE) $(if $(COVERAGE),--cov-append)
 	@$(if $(COVERAGE),$(BIN)/python -m coverage json -q -o coverage.json && $(BIN)/python -m tests.coverage_gate coverage.json,true)
 
@@ -124,11 +132,12 @@ bench: $(READY) ## Measure the interpreter, the expressions and the compiler
 
 LOCK := uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header
 
-lock: ## Resolve the lock files anew: requirements.lock, requirements-demo.lock, that of tests/clients (needs uv)
+lock: ## Resolve the lock files anew: requirements.lock, requirements-demo.lock, those of tests/clients (needs uv)
 	@$(LOCK) pyproject.toml --all-extras -o requirements.lock
 	@$(LOCK) pyproject.toml --group demo --constraint requirements.lock -o requirements-demo.lock
 	@$(LOCK) pyproject.toml --extra postgres --constraint requirements.lock -o requirements-image.lock
 	@$(LOCK) tests/clients/requirements.in -o tests/clients/requirements.lock
+	@$(LOCK) --no-strip-extras tests/clients/sam/requirements.in -o tests/clients/sam/requirements.lock
 
 clean: ## Remove what the tasks made
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks .coverage coverage.json .fuzz

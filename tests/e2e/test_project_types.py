@@ -30,6 +30,13 @@ Resources:
   Policy:
     Type: AWS::IAM::Policy
     Properties: {PolicyName: more, Roles: [!Ref Role], PolicyDocument: {Version: "2012-10-17", Statement: [{Effect: Allow, Action: "sqs:*", Resource: "*"}]}}
+  RolePolicy: {Type: AWS::IAM::RolePolicy, Properties: {PolicyName: apart, RoleName: !Ref Role, PolicyDocument: {Version: "2012-10-17", Statement: [{Effect: Allow, Action: "sns:*", Resource: "*"}]}}}
+  Person: {Type: AWS::IAM::User, Properties: {Groups: [!Ref Team], ManagedPolicyArns: [!Ref Managed], PermissionsBoundary: !Ref Managed, Tags: [{Key: a, Value: b}]}}
+  Team: {Type: AWS::IAM::Group, Properties: {Policies: [{PolicyName: team, PolicyDocument: {Version: "2012-10-17", Statement: [{Effect: Allow, Action: "sns:*", Resource: "*"}]}}]}}
+  Guest: {Type: AWS::IAM::User}
+  GuestPolicy: {Type: AWS::IAM::UserPolicy, Properties: {PolicyName: guest, UserName: !Ref Guest, PolicyDocument: {Version: "2012-10-17", Statement: [{Effect: Allow, Action: "sns:*", Resource: "*"}]}}}
+  TeamPolicy: {Type: AWS::IAM::GroupPolicy, Properties: {PolicyName: more, GroupName: !Ref Team, PolicyDocument: {Version: "2012-10-17", Statement: [{Effect: Allow, Action: "sns:*", Resource: "*"}]}}}
+  Membership: {Type: AWS::IAM::UserToGroupAddition, Properties: {GroupName: !Ref Team, Users: [!Ref Guest]}}
   Layer:
     Type: AWS::Lambda::LayerVersion
     Properties: {Content: layer, CompatibleRuntimes: [python3.12]}

@@ -50,7 +50,7 @@ _LOST: Final = {
     "AWS::SES": "no mail is sent",
     "AWS::Events": "only buses, rules, archives, connections and API destinations are created",
     "AWS::CodeDeploy": "aliases move to new code immediately",
-    "AWS::IAM": "users and groups are not created; every caller may do everything",
+    "AWS::IAM": "every caller may do everything; access keys are those in statewright.toml",
     "AWS::XRay": "tracing is not supported",
 }
 _OTHERWISE: Final = "this service is not supported; calls to it can go to a configured endpoint"

@@ -19,15 +19,15 @@ from statewright.projects.deploy import (
 )
 from statewright.projects.deploy.kinds import Kind, never_made
 from statewright.projects.deploy.monitoring import alarms, archives, log_filters
-from statewright.projects.deploy.records import image_repositories, roles
+from statewright.projects.deploy.records import image_repositories, principals, roles
 
 IGNORED: Final = frozenset({"AWS::CDK::Metadata", "AWS::CloudFormation::WaitConditionHandle"})
 """Types that ask for nothing; nothing is said of them."""
 
 KNOWN: Final[dict[str, Kind]] = {
     **alarms.KINDS, **archives.KINDS, **bucket_rules.KINDS, **buckets.KINDS, **function_parts.KINDS, **functions.KINDS,
-    **image_repositories.KINDS, **jobs.KINDS, **log_filters.KINDS, **machines.KINDS, **queues.KINDS, **roles.KINDS,
-    **schedules.KINDS, **small.KINDS, **tables.KINDS, **topics.KINDS,
+    **image_repositories.KINDS, **jobs.KINDS, **log_filters.KINDS, **machines.KINDS, **principals.KINDS, **queues.KINDS,
+    **roles.KINDS, **schedules.KINDS, **small.KINDS, **tables.KINDS, **topics.KINDS,
 }  # fmt: skip
 """Every type that is made, or left out for a reason of its own."""
 
