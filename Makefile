@@ -137,7 +137,7 @@ lock: ## Resolve the lock files anew: requirements.lock, requirements-demo.lock,
 	@$(LOCK) pyproject.toml --group demo --constraint requirements.lock -o requirements-demo.lock
 	@$(LOCK) pyproject.toml --extra postgres --constraint requirements.lock -o requirements-image.lock
 	@$(LOCK) tests/clients/requirements.in -o tests/clients/requirements.lock
-	@$(LOCK) --no-strip-extras tests/clients/sam/requirements.in -o tests/clients/sam/requirements.lock
+	@$(LOCK) tests/clients/sam/requirements.in -o tests/clients/sam/requirements.lock
 
 clean: ## Remove what the tasks made
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks .coverage coverage.json .fuzz

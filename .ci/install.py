@@ -1,7 +1,8 @@
 """Installs a lock file into the Python that runs this, and says how far pip is: `.ci/install.py LOCK`.
 
 On a terminal one line changes; elsewhere a line is printed every few seconds. If pip fails, its whole output follows,
-and its exit code is returned.
+and its exit code is returned. A lock file is complete, so pip resolves nothing: its resolver refuses hashed packages
+whose extras another package asks for.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def main(lock: str) -> int:
     progress = Progress(len(re.findall(r"^[\w.-]+==", Path(lock).read_text(), re.MULTILINE)))
     command = [
         sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--progress-bar", "off",
-        "--require-hashes", "-r", lock,
+        "--require-hashes", "--no-deps", "-r", lock,
     ]  # fmt: skip
     began = shown = time.monotonic()
     said: list[str] = []
