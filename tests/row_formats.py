@@ -41,6 +41,7 @@ PACKAGES: Final = (
     "topics",
     "log_filters",
     "alarms",
+    "apis",
 )
 """Packages that store something."""
 

@@ -40,6 +40,7 @@ LAYERS = [
     ["events"],
     ["topics", "alarms", "log_filters"],
     ["integrations"],
+    ["apis"],
     ["projects"],
     ["stacks"],
     ["api"],

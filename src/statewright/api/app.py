@@ -18,6 +18,7 @@ import orjson
 
 from statewright import __version__, chance
 from statewright.api import auth, auth_v2, guard, streaming, time_scale
+from statewright.api.apigatewayv2 import door
 from statewright.api.calls.forwarding import Forwarding
 from statewright.api.errors import internal_error
 from statewright.api.lambda_.service import build_event_sources
@@ -93,6 +94,13 @@ class Api:
             return
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         handling = _Handling(scope, _new_id(), time.perf_counter())
+        if door.leads_to_api(scope["path"], headers.get("host", "")):
+            status = await door.answer(
+                self.app, scope, headers, receive, send,
+                request_id=handling.request_id, origins=self.origins, draining=self.draining,
+            )  # fmt: skip
+            self.counters.note("execute-api", "request", str(status), time.perf_counter() - handling.started)
+            return
         try:
             is_verified = self._is_verified(scope, headers)
             guard.refuse_web_pages(headers, self.origins, is_page=scope["path"] in PAGES, is_verified=is_verified)

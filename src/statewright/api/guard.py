@@ -30,6 +30,11 @@ def is_loopback(host: str) -> bool:
     return _LOOPBACK.fullmatch(host) is not None
 
 
+def is_loopback_origin(origin: str) -> bool:
+    """True if an origin is that of a page on this machine."""
+    return is_origin(origin) and is_loopback(_without_port(urlsplit(origin).netloc))
+
+
 def is_origin(text: str) -> bool:
     """True if a text is an origin as browsers write it: `scheme://host[:port]`."""
     return ORIGIN.fullmatch(text) is not None

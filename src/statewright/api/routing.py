@@ -33,6 +33,7 @@ _OURS: Final = re.compile(r"/(health|metrics|console|favicon\.ico|robots\.txt)?(
 
 _BY_TARGET: Final = {one.target: one for one in SERVICES if one.target is not None}
 _BY_VERSION: Final = {one.version: one for one in SERVICES if one.version is not None}
+_BY_PATH: Final = {one.signed_for: (one.paths, one) for one in SERVICES if one.paths and one.signed_for}
 _BY_LINK: Final = {operation: one for one in SERVICES if QUERY in one.protocols for operation in one.open_operations}
 
 
@@ -63,6 +64,8 @@ def route(method: str, path: str, query: str, headers: Mapping[str, str]) -> Rou
         found = CBOR_PATH.fullmatch(path)
         prefix = found["service"] if found else ""
     service = BY_NAME.get(signed_for) if signed_for is not None else _BY_TARGET.get(prefix)
+    if signed_for in _BY_PATH and path.startswith(_BY_PATH[signed_for][0]):
+        service = _BY_PATH[signed_for][1]
     if service is None:
         if signed_for is not None:
             return Route(signed_for, FOREIGN, region)

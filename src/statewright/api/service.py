@@ -53,8 +53,10 @@ class Service:
     version: str | None = None
     """The version that its forms in the query protocol name: only this distinguishes unsigned forms."""
     signed_for: str | None = None
-    """The service whose signing name its requests are signed for, if that is another's: only the target tells them
-    apart."""
+    """The service whose signing name its requests are signed for, if that is another's: only the target, or the start
+    of the path, tells them apart."""
+    paths: str | None = None
+    """The start of its paths, if these tell its requests from those of the service that it is signed for."""
     client: str | None = None
     """botocore's name for it, if that is not `name`: `cloudwatch`."""
     body_bytes: int = BODY_BYTES

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Generic, Self, TypeVar, overload
 
+from statewright.api.apigatewayv2.service import SERVICE as APIGATEWAYV2
+from statewright.api.apigatewayv2.service import build_apis, build_data_plane
 from statewright.api.batch.service import SERVICE as BATCH
 from statewright.api.building import Building, Part
 from statewright.api.cloudwatch.service import SERVICE as MONITORING
@@ -54,6 +56,7 @@ T = TypeVar("T")
 
 SERVICES: Final = (
     STATES,
+    APIGATEWAYV2,
     BATCH,
     DYNAMODB,
     DYNAMODBSTREAMS,
@@ -137,6 +140,8 @@ class Services:
     functions = Built(build_functions)
     event_sources = Built(build_event_sources)
     jobs = Built(build_jobs)
+    apis = Built(build_apis)
+    data_plane = Built(build_data_plane)
     secrets = Built(build_secrets)
     parameters = Built(build_parameters)
     image_repositories = Built(build_image_repositories)

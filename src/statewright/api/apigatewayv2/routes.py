@@ -1,0 +1,212 @@
+"""Operations on the routes, integrations and authorizers of HTTP APIs."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from statewright.api.apigatewayv2.http_apis import page
+from statewright.api.operations import App, Call, operation
+from statewright.apis.apis import Held
+from statewright.apis.errors import bad_request, conflict, not_found
+from statewright.apis.http_apis import DEFAULT_ROUTE, TIMEOUT_MS
+from statewright.apis.integrations.first_class import check_subtype
+from statewright.apis.records import AUTHORIZER, HTTP_API, INTEGRATION, ROUTE, Member
+from statewright.payload import Json, JsonMapping, JsonObject
+
+_ROUTE: Final = (
+    "ApiKeyRequired", "AuthorizationScopes", "AuthorizationType", "AuthorizerId", "OperationName", "RequestParameters",
+    "RouteKey", "Target",
+)  # fmt: skip
+_INTEGRATION: Final = (
+    "ConnectionId", "ConnectionType", "CredentialsArn", "Description", "IntegrationMethod", "IntegrationSubtype",
+    "IntegrationType", "IntegrationUri", "PayloadFormatVersion", "RequestParameters", "ResponseParameters",
+    "TimeoutInMillis", "TlsConfig",
+)  # fmt: skip
+_AUTHORIZER: Final = (
+    "AuthorizerCredentialsArn", "AuthorizerPayloadFormatVersion", "AuthorizerResultTtlInSeconds", "AuthorizerType",
+    "AuthorizerUri", "EnableSimpleResponses", "IdentitySource", "IdentityValidationExpression", "JwtConfiguration",
+    "Name",
+)  # fmt: skip
+_KEY: Final = re.compile(r"(GET|PUT|POST|DELETE|PATCH|OPTIONS|HEAD|ANY) (/\S*)")
+_SEGMENT: Final = re.compile(r"\{[A-Za-z0-9._:-]+\+?\}|[^{}]*")
+_NOUNS: Final = {ROUTE: "Route", INTEGRATION: "Integration", AUTHORIZER: "Authorizer"}
+
+
+def _api(app: App, request: JsonMapping) -> Held:
+    return app.services.apis.get(request["ApiId"], HTTP_API)
+
+
+def member(held: Held, kind: str, id: str) -> Member:
+    """A member of an API. Raises: ApiError (`NotFoundException`)."""
+    found = held.of(kind).get(id)
+    if found is None:
+        raise not_found(f"Unable to find {_NOUNS[kind]} with ID {id}")
+    return found
+
+
+def _given(request: JsonMapping, names: tuple[str, ...]) -> JsonObject:
+    return {name: request[name] for name in names if request.get(name) is not None}
+
+
+def _shown(one: Member) -> JsonObject:
+    return {f"{_NOUNS[one.kind]}Id": one.id, **one.settings}
+
+
+async def _put(app: App, held: Held, one: Member) -> Json:
+    [written] = await app.services.apis.write(held, one)
+    return _shown(written)
+
+
+# ------------------------------------------------------------------ routes
+
+
+def _check_route(held: Held, settings: JsonMapping, own: str = "") -> None:
+    key = settings["RouteKey"]
+    if key != DEFAULT_ROUTE:
+        found = _KEY.fullmatch(key)
+        if found is None:
+            raise bad_request(
+                "The provided route key is not formatted properly for HTTP protocol. Format should be "
+                '"<HTTP METHOD> /<RESOURCE PATH>" or "$default"'
+            )
+        segments = found[2].split("/")[1:]
+        for at, one in enumerate(segments):
+            if _SEGMENT.fullmatch(one) is None or (one.endswith("+}") and at != len(segments) - 1):
+                raise bad_request(f"The provided route key has an invalid segment {one}: {key}")
+    shape = _without_names(key)
+    if any(one.id != own and _without_names(one.settings["RouteKey"]) == shape for one in held.of(ROUTE).values()):
+        raise conflict(f"Route with key {key} already exists for this API")
+    target = settings.get("Target")
+    if target is not None:
+        named = target.removeprefix("integrations/")
+        if named == target or named not in held.of(INTEGRATION):
+            raise not_found(f"Unable to find Integration with ID {named}")
+    authorizer = settings.get("AuthorizerId")
+    if authorizer is not None and authorizer not in held.of(AUTHORIZER):
+        raise not_found(f"Unable to find Authorizer with ID {authorizer}")
+
+
+def _without_names(key: str) -> str:
+    """A key in which parameters have no names: routes that differ by these alone match the same requests."""
+    return re.sub(r"\{[^}+]*(\+?)\}", r"{\1}", key)
+
+
+@operation("apigatewayv2", "CreateRoute")
+async def create_route(app: App, _call: Call, request: Json) -> Json:
+    """Create a route."""
+    held = _api(app, request)
+    settings = {"ApiKeyRequired": False, "AuthorizationType": "NONE", **_given(request, _ROUTE)}
+    _check_route(held, settings)
+    return await _put(app, held, app.services.apis.new(ROUTE, settings))
+
+
+@operation("apigatewayv2", "GetRoute")
+async def get_route(app: App, _call: Call, request: Json) -> Json:
+    """Show a route."""
+    return _shown(member(_api(app, request), ROUTE, request["RouteId"]))
+
+
+@operation("apigatewayv2", "GetRoutes")
+async def get_routes(app: App, _call: Call, request: Json) -> Json:
+    """List routes."""
+    return _listed(app, request, ROUTE)
+
+
+@operation("apigatewayv2", "UpdateRoute")
+async def update_route(app: App, _call: Call, request: Json) -> Json:
+    """Change a route."""
+    held = _api(app, request)
+    found = member(held, ROUTE, request["RouteId"])
+    settings = {**found.settings, **_given(request, _ROUTE)}
+    _check_route(held, settings, found.id)
+    return await _put(app, held, app.services.apis.changed(found, settings))
+
+
+@operation("apigatewayv2", "DeleteRoute")
+async def delete_route(app: App, _call: Call, request: Json) -> Json:
+    """Delete a route."""
+    held = _api(app, request)
+    await app.services.apis.write(held, delete=[member(held, ROUTE, request["RouteId"])])
+    return {}
+
+
+def _listed(app: App, request: JsonMapping, kind: str) -> Json:
+    of = _api(app, request).of(kind)
+    return page(request, [_shown(of[key]) for key in sorted(of)], f"{_NOUNS[kind]}Id")
+
+
+# ------------------------------------------------------------------ integrations
+
+
+def _check_integration(settings: JsonObject) -> None:
+    kind, subtype, uri = settings["IntegrationType"], settings.get("IntegrationSubtype"), settings.get("IntegrationUri")
+    if kind not in ("AWS_PROXY", "HTTP_PROXY"):
+        raise bad_request(f"The integration type {kind} is not supported for HTTP APIs: use AWS_PROXY or HTTP_PROXY")
+    if settings.get("ConnectionType") == "VPC_LINK":
+        raise bad_request("This version of Statewright has no VPC links: give the address of the server as an INTERNET "
+                          "integration.")  # fmt: skip
+    if subtype:
+        if kind != "AWS_PROXY":
+            raise bad_request("IntegrationSubtype is only supported for integrations of type AWS_PROXY")
+        check_subtype(subtype, settings.get("RequestParameters") or {})
+        return
+    if not uri:
+        raise bad_request("IntegrationUri is required for integrations without IntegrationSubtype")
+    version = settings.setdefault("PayloadFormatVersion", "1.0" if kind == "HTTP_PROXY" else "")
+    if version not in ("1.0", "2.0") or (kind == "HTTP_PROXY" and version != "1.0"):
+        raise bad_request("PayloadFormatVersion is a required parameter for integrations of type AWS_PROXY: 1.0 or 2.0"
+                          if kind == "AWS_PROXY" else "PayloadFormatVersion of an HTTP_PROXY is 1.0")  # fmt: skip
+    if kind == "HTTP_PROXY":
+        if not uri.startswith(("http://", "https://")):
+            raise bad_request("Invalid HTTP endpoint specified for URI")
+        if not settings.get("IntegrationMethod"):
+            raise bad_request("HttpMethod must be set for integrations of type HTTP_PROXY")
+
+
+@operation("apigatewayv2", "CreateIntegration")
+async def create_integration(app: App, _call: Call, request: Json) -> Json:
+    """Create an integration."""
+    held = _api(app, request)
+    settings = {"ConnectionType": "INTERNET", "TimeoutInMillis": TIMEOUT_MS, **_given(request, _INTEGRATION)}
+    if settings["IntegrationType"] == "AWS_PROXY" and not settings.get("IntegrationSubtype"):
+        settings.setdefault("IntegrationMethod", "POST")
+    _check_integration(settings)
+    return await _put(app, held, app.services.apis.new(INTEGRATION, settings))
+
+
+@operation("apigatewayv2", "GetIntegration")
+async def get_integration(app: App, _call: Call, request: Json) -> Json:
+    """Show an integration."""
+    return _shown(member(_api(app, request), INTEGRATION, request["IntegrationId"]))
+
+
+@operation("apigatewayv2", "GetIntegrations")
+async def get_integrations(app: App, _call: Call, request: Json) -> Json:
+    """List integrations."""
+    return _listed(app, request, INTEGRATION)
+
+
+@operation("apigatewayv2", "UpdateIntegration")
+async def update_integration(app: App, _call: Call, request: Json) -> Json:
+    """Change an integration."""
+    held = _api(app, request)
+    found = member(held, INTEGRATION, request["IntegrationId"])
+    settings = {**found.settings, **_given(request, _INTEGRATION)}
+    if "RequestParameters" in request:
+        merged = {**found.settings.get("RequestParameters", {}), **(request["RequestParameters"] or {})}
+        # An empty value removes a parameter. Source: API reference, UpdateIntegration.
+        settings["RequestParameters"] = {name: value for name, value in merged.items() if value != ""}
+    _check_integration(settings)
+    return await _put(app, held, app.services.apis.changed(found, settings))
+
+
+@operation("apigatewayv2", "DeleteIntegration")
+async def delete_integration(app: App, _call: Call, request: Json) -> Json:
+    """Delete an integration that no route has."""
+    held = _api(app, request)
+    found = member(held, INTEGRATION, request["IntegrationId"])
+    if any(one.settings.get("Target") == f"integrations/{found.id}" for one in held.of(ROUTE).values()):
+        raise conflict(f"Cannot delete Integration '{found.id}': it is referenced by a Route")
+    await app.services.apis.write(held, delete=[found])
+    return {}

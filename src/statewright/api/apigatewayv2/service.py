@@ -1,0 +1,54 @@
+"""API Gateway: HTTP APIs, and the part that answers requests to APIs of every kind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from statewright.api.building import Building
+from statewright.api.lambda_.service import build_functions
+from statewright.api.service import APART, REST, Service
+
+if TYPE_CHECKING:
+    from statewright.apis.apis import Apis
+    from statewright.apis.data_plane import DataPlane
+
+SERVICE: Final = Service(
+    name="apigatewayv2",
+    title="API Gateway (HTTP APIs)",
+    document="apis.md",
+    package=__package__,
+    regions=APART,
+    operations=("http_apis", "routes", "stages"),
+    protocols=(REST,),
+    wires=f"{__package__}.wires",
+    signed_for="apigateway",
+    paths="/v2/",
+    body_bytes=8 << 20,
+    sdk_names=("apigatewayv2",),
+)
+
+
+def build_apis(make: Building) -> Apis:
+    """Build the APIs."""
+    from statewright.apis.apis import Apis
+
+    ground = make.ground
+    return Apis(ground.store, ground.clock, ground.config, ground.endpoint)
+
+
+def build_data_plane(make: Building) -> DataPlane:
+    """Build the part that answers requests to APIs."""
+    from statewright.apis.data_plane import DataPlane
+    from statewright.apis.integrations.first_class import FirstClass
+    from statewright.apis.integrations.http_proxy import HttpProxy
+    from statewright.apis.integrations.lambda_proxy import LambdaProxy
+    from statewright.apis.integrations.service_calls import ServiceCalls
+
+    ground, functions = make.ground, make(build_functions)
+    return DataPlane(
+        make(build_apis),
+        ground.clock,
+        LambdaProxy(functions, ground.clock),
+        FirstClass(ServiceCalls(ground.deliveries.calls)),
+        HttpProxy(ground.clock, ground.config.http.allow),
+    )

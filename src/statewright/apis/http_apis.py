@@ -1,0 +1,139 @@
+"""A stage of an HTTP API (API Gateway v2), compiled: its routes in a router, with their integrations.
+
+Owns what the rows of HTTP APIs mean for requests, and the gateway's own answers.
+
+Source: API Gateway developer guide, "Routing API requests" and "Create HTTP API integrations".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+
+from statewright.apis.calls import (
+    CallContext,
+    CallIntegration,
+    Integration,
+    IntegrationFailed,
+    Request,
+    Response,
+)
+from statewright.apis.cors import Cors, Shared
+from statewright.apis.records import INTEGRATION, ROUTE, Snapshot
+from statewright.apis.routing import ANY, Found, Router
+from statewright.payload import JsonMapping
+
+DEFAULT_ROUTE: Final = "$default"
+DEFAULT_STAGE: Final = "$default"
+TIMEOUT_MS: Final = 30_000
+"""Source: quotas of HTTP APIs, maximum integration timeout."""
+SERVICE: Final = "service"
+"""The type of integrations with a subtype."""
+_DROPPED: Final = frozenset({
+    "connection", "content-length", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer",
+    "transfer-encoding", "upgrade",
+})  # fmt: skip
+"""Headers of one connection: an integration's are not those of the client's."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRoute:
+    """A route with its integration."""
+
+    key: str
+    id: str
+    integration: Integration | None
+    authorization: str = "NONE"
+    authorizer: str = ""
+    scopes: tuple[str, ...] = ()
+
+
+def refusal(status: int, message: str) -> Response:
+    """An answer of the gateway itself."""
+    return Response(status, [("content-type", "application/json")], orjson.dumps({"message": message}))
+
+
+NOT_FOUND: Final = (404, "Not Found")
+FAILED: Final = (500, "Internal Server Error")
+UNAVAILABLE: Final = (503, "Service Unavailable")
+
+
+class HttpStage:
+    """Answers the requests to one stage of an HTTP API."""
+
+    def __init__(self, settings: JsonMapping, snapshot: Snapshot, calls: Mapping[str, CallIntegration]) -> None:
+        """`settings` are those of the API; `calls` call integrations by their type."""
+        self.cors: Final = Cors.of(settings.get("CorsConfiguration"))
+        self._calls = calls
+        self._router: Router[HttpRoute] = Router()
+        self._default: HttpRoute | None = None
+        integrations = {key: integration_of(one) for key, one in snapshot.get(INTEGRATION, {}).items()}
+        for route_id, one in snapshot.get(ROUTE, {}).items():
+            key = one["RouteKey"]
+            target = (one.get("Target") or "").removeprefix("integrations/")
+            route = HttpRoute(
+                key, route_id, integrations.get(target), one.get("AuthorizationType") or "NONE",
+                one.get("AuthorizerId") or "", tuple(one.get("AuthorizationScopes") or ()),
+            )  # fmt: skip
+            if key == DEFAULT_ROUTE:
+                self._default = route
+            else:
+                method, _, path = key.partition(" ")
+                self._router.add(method, path, route)
+
+    def route(self, method: str, path: str) -> Found[HttpRoute] | None:
+        """The route of a request."""
+        found = self._router.find(method, path)
+        if found is None and self._default is not None:
+            return Found(self._default, {})
+        return found
+
+    def shares_with(self, _path: str, origin: str) -> Shared:
+        """How far pages of an origin may call the stage, by its CORS configuration."""
+        if self.cors is None or not self.cors.allows(origin):
+            return "no"
+        return "named" if self.cors.names(origin) else "everyone"
+
+    async def answer(self, request: Request, context: CallContext) -> Response:
+        """Answer a request."""
+        origin = request.header("origin")
+        if self.cors is not None:
+            answered = self.cors.preflight(request)
+            if answered is not None:
+                return answered
+        response = await self._routed(request, context)
+        if self.cors is not None:
+            self.cors.apply(response, origin)
+        return response
+
+    async def _routed(self, request: Request, context: CallContext) -> Response:
+        found = self.route(request.method, request.path)
+        if found is None or found.target.integration is None:
+            return refusal(*NOT_FOUND)
+        route = found.target
+        assert route.integration is not None
+        context.resource_path, context.resource_id, context.http_method = route.key, route.id, request.method
+        context.path_parameters = found.parameters
+        try:
+            response = await self._calls[_kind(route.integration)](route.integration, request, context)
+        except IntegrationFailed as problem:
+            return refusal(*(UNAVAILABLE if problem.kind == "INTEGRATION_TIMEOUT" else FAILED))
+        response.headers = [one for one in response.headers if one[0].lower() not in _DROPPED]
+        return response
+
+
+def _kind(integration: Integration) -> str:
+    return SERVICE if integration.subtype else integration.type
+
+
+def integration_of(settings: JsonMapping) -> Integration:
+    """The integration that a row describes."""
+    return Integration(
+        settings["IntegrationType"], settings.get("IntegrationUri") or "", settings.get("IntegrationMethod") or ANY,
+        settings.get("IntegrationSubtype") or "", settings.get("PayloadFormatVersion") or "1.0",
+        settings.get("TimeoutInMillis") or TIMEOUT_MS, settings.get("RequestParameters") or {},
+        response_parameters=settings.get("ResponseParameters") or {},
+    )  # fmt: skip

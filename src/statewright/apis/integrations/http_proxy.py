@@ -1,0 +1,120 @@
+"""HTTP integrations: a request is sent to another server, and its answer is the response.
+
+Owns which headers pass. What reaches the backend is written anew from parsed values: framing is never copied, so a
+request cannot smuggle a second one.
+
+Source: API Gateway developer guide, "HTTP integrations"; recorded requests of REST APIs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Final
+from urllib.parse import quote, urlsplit
+
+from statewright.apis.calls import CallContext, Integration, IntegrationFailed, Request, Response
+from statewright.apis.integrations.lambda_events import forwarded, trace_id
+from statewright.apis.integrations.lambda_proxy import with_variables
+from statewright.clock import Clock
+from statewright.integrations.blocking import BlockingCalls
+from statewright.integrations.http_requests import Client, NoAnswer
+from statewright.integrations.http_requests import Request as Sent
+from statewright.integrations.link_local import Addresses
+
+ANSWER_BYTES: Final = 10 * 1024 * 1024
+"""Longest body of a response. Source: quotas, payload size."""
+_HELD_BACK: Final = frozenset({
+    "connection", "content-length", "expect", "host", "keep-alive", "max-forwards", "proxy-authenticate",
+    "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "via",
+})  # fmt: skip
+_PLACE: Final = re.compile(r"\{([A-Za-z0-9._:-]+)\+?\}")
+_DOTS: Final = re.compile(r"(?:^|/)(?:\.|%2e){1,2}(?:/|$)", re.IGNORECASE)
+
+
+class HttpProxy:
+    """Sends requests to other servers."""
+
+    def __init__(self, clock: Clock, allow: Iterable[str]) -> None:
+        """`allow` are link-local networks that may be reached."""
+        self._allow = tuple(allow)
+        self._blocking = BlockingCalls(clock)
+
+    async def call_http(self, integration: Integration, request: Request, context: CallContext) -> Response:
+        """See `CallIntegration`: HTTP_PROXY of an HTTP API."""
+        method = request.method if integration.http_method == "ANY" else integration.http_method
+        url = url_of(integration.uri, request, context)
+        headers = passed_headers(request)
+        headers["forwarded"] = f"by=127.0.0.1;for={request.source_ip};host={request.host};proto=http"
+        headers["via"] = "1.1 APIGW"
+        return await self.send(Sent(method, url, headers, request.body or None), integration.timeout_ms)
+
+    async def send(self, sent: Sent, timeout_ms: int) -> Response:
+        """Send a request. Raises: IntegrationFailed."""
+        try:
+            found = await self._blocking.run(self._client.send, sent, ANSWER_BYTES, timeout_ms / 1000)
+        except NoAnswer as problem:
+            late = "imed out" in str(problem) or isinstance(problem.cause, TimeoutError)
+            raise IntegrationFailed("INTEGRATION_TIMEOUT" if late else "INTEGRATION_FAILURE", str(problem)) from None
+        except ValueError as problem:
+            raise IntegrationFailed("INTEGRATION_FAILURE", str(problem)) from None
+        if len(found.body) > ANSWER_BYTES:
+            raise IntegrationFailed("INTEGRATION_FAILURE", f"the response is longer than {ANSWER_BYTES} bytes")
+        headers = [(name, value) for name, values in found.headers.items() for value in values]
+        return Response(found.status, headers, found.body)
+
+    @cached_property
+    def _client(self) -> Client:
+        # The HTTP library is slow to load.
+        from statewright.integrations.http_client import HttpClient
+
+        return HttpClient(Addresses(self._allow))
+
+    def close(self) -> None:
+        """Let the threads end."""
+        self._blocking.close()
+
+
+def url_of(uri: str, request: Request, context: CallContext) -> str:
+    """The URL of an integration for a request. Raises: IntegrationFailed.
+
+    Values in the path are escaped, but for what they bring escaped themselves; dots that would leave the path of the
+    integration are refused.
+    """
+    text = with_variables(uri, context)
+
+    def place(found: re.Match[str]) -> str:
+        value = context.path_parameters.get(found[1])
+        if value is None:
+            raise IntegrationFailed("API_CONFIGURATION_ERROR", f"the path has no parameter {found[1]}")
+        if _DOTS.search(value):
+            raise IntegrationFailed("INTEGRATION_FAILURE", "the path would leave that of the integration")
+        return quote(value, safe="/%:@!$&'()*+,;=~-._")
+
+    url = _PLACE.sub(place, text)
+    if not url.startswith(("http://", "https://")) or urlsplit(url).netloc != urlsplit(text).netloc:
+        raise IntegrationFailed("API_CONFIGURATION_ERROR", "the address is no URL of HTTP")
+    if request.query_string:
+        url += ("&" if "?" in url else "?") + request.query_string
+    return url
+
+
+def passed_headers(request: Request) -> dict[str, str]:
+    """The headers of a request that another server gets, by names in lower case; repeated ones are joined.
+
+    Those that the Connection header names belong to the client's connection, and do not pass.
+    """
+    named = {one.strip().lower() for one in (request.header("connection") or "").split(",")}
+    headers: dict[str, str] = {}
+    for name, value in request.headers:
+        lower = name.lower()
+        if lower not in _HELD_BACK and lower not in named:
+            headers[lower] = f"{headers[lower]},{value}" if lower in headers else value
+    return headers
+
+
+def gateway_headers(request: Request, context: CallContext) -> dict[str, str]:
+    """The headers that REST APIs add."""
+    trace = request.header("x-amzn-trace-id") or trace_id(context)
+    return {"X-Amzn-Apigateway-Api-Id": context.api_id, **dict(forwarded(request, trace)[:1])}
