@@ -90,6 +90,7 @@ def test_arns_and_regions_of_buckets(s3):
     headers = head["ResponseMetadata"]["HTTPHeaders"]
     assert headers["x-amz-bucket-arn"] == made["BucketArn"]
     assert headers["x-amz-access-point-alias"] == "false"
+    assert "x-amz-bucket-region" not in s3.list_objects_v2(Bucket=name)["ResponseMetadata"]["HTTPHeaders"]
     (listed,) = s3.list_buckets(Prefix=name)["Buckets"]
     assert (listed["BucketArn"], listed["BucketRegion"]) == (made["BucketArn"], "us-east-1")
 
@@ -119,4 +120,6 @@ def test_an_endpoint_elsewhere_makes_buckets_of_its_region_alone(server):
     assert made["Location"].startswith(f"http://{name}.")
     assert there.get_bucket_location(Bucket=name)["LocationConstraint"] == "EU"
     assert there.head_bucket(Bucket=name)["BucketRegion"] == "eu-west-1"
+    listed = there.list_objects_v2(Bucket=name)["ResponseMetadata"]["HTTPHeaders"]
+    assert listed["x-amz-bucket-region"] == "eu-west-1"
     there.close()

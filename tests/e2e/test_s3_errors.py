@@ -220,3 +220,21 @@ def test_errors_of_head_have_only_their_status(s3, bucket, arguments, code):
     assert error_of(s3.head_object, Bucket=bucket, **arguments)["Code"] == code
     etag = s3.head_object(Bucket=bucket, Key="k")["ETag"]
     assert error_of(s3.head_object, Bucket=bucket, Key="k", IfNoneMatch=etag)["Code"] == "304"
+
+
+@pytest.mark.parametrize("method_and_query", ["PUT ?tagging", "PUT ?versioning", "PUT ?lifecycle", "POST ?delete"])
+def test_a_missing_bucket_comes_before_a_malformed_body(server, bucket, method_and_query):
+    method, query = method_and_query.split()
+    for name, code in ((f"none-{bucket}", b"NoSuchBucket"), (bucket, b"MalformedXML")):
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_SECONDS)
+        connection.request(method, f"/{name}{query}", b"<Tagging")
+        assert b"<Code>" + code + b"</Code>" in connection.getresponse().read()
+        connection.close()
+
+
+def test_a_missing_bucket_comes_before_a_value_that_is_none(s3, bucket):
+    for name, code in ((f"none-{bucket}", "NoSuchBucket"), (bucket, "MalformedXML")):
+        wrong = {"Status": "enabled"}
+        assert error_of(s3.put_bucket_versioning, Bucket=name, VersioningConfiguration=wrong)["Code"] == code
+    refusal = error_of(s3.create_bucket, Bucket=f"new-{bucket}", CreateBucketConfiguration={"LocationConstraint": ""})
+    assert refusal["Code"] != "NoSuchBucket"

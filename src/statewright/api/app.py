@@ -12,6 +12,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from typing import Final
 
 import orjson
@@ -308,9 +309,11 @@ class Api:
         log.warning("%s %s was answered with 503: %s%s", handling.where.service, handling.operation, problem, more)
 
     async def _refuse(self, send: Send, handling: _Handling, error: ApiError) -> None:
-        self._note(handling, error.code)
         where = handling.where
         service = BY_NAME.get(where.service)
+        if service is not None and service.precedence is not None and handling.incoming is not None:
+            error = await import_module(service.precedence).first_error(self.app, handling.incoming, error)
+        self._note(handling, error.code)
         if service is not None:
             wire = wire_of(service, where.protocol)
         else:

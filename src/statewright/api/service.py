@@ -46,6 +46,9 @@ class Service:
     """The protocols that it speaks; the last one is that of requests without X-Amz-Target."""
     wires: str | None = None
     """A module with `wire(service, protocol) -> Wire`, as a dotted name; `None` for the plain protocols."""
+    precedence: str | None = None
+    """A module with `first_error(app, incoming, error) -> ApiError`, as a dotted name: what a service that finds other
+    errors before those of a body says in place of a refused one."""
     json_version: str = "1.0"
     """The version of AWS JSON. Source: `jsonVersion` of the service model."""
     target: str | None = None

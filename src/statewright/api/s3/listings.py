@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from statewright.api.operations import App, Call, operation
+from statewright.api.s3.locations import FIRST_REGION
 from statewright.api.s3.members import TOKENS, check_owner, encoded, owner, page_size, quoted
 from statewright.objects.objects import Listing
 from statewright.objects.records import ObjectView
@@ -14,7 +15,7 @@ Request = JsonObject
 
 
 @operation("s3", "ListObjectsV2")
-async def list_objects_v2(app: App, _call: Call, request: Request) -> Request:
+async def list_objects_v2(app: App, call: Call, request: Request) -> Request:
     """List a page of keys; the next one by a token."""
     encoding, limit = request.get("EncodingType"), page_size(request, "MaxKeys", "maxKeys")
     token = request.get("ContinuationToken")
@@ -22,6 +23,7 @@ async def list_objects_v2(app: App, _call: Call, request: Request) -> Request:
     with_owner = bool(request.get("FetchOwner"))
     contents = [_content(app, view, encoding, with_owner=with_owner) for view in found.objects]
     return {
+        **await _region_out(app, call, request),
         **_head(request, encoding),
         "StartAfter": encoded(request["StartAfter"], encoding) if request.get("StartAfter") and not token else None,
         "ContinuationToken": token,
@@ -118,6 +120,12 @@ async def _page(app: App, request: Request, after: str, limit: int, token: str |
         limit=limit,
     )
     return found
+
+
+async def _region_out(app: App, call: Call, request: Request) -> Request:
+    """The header with the region of a bucket outside the first one. SDKs, and so the results of tasks, lack it."""
+    place = (await app.services.objects.bucket(request["Bucket"])).place
+    return {"BucketRegion": place} if place != FIRST_REGION and call.sent_by is None else {}
 
 
 def _head(request: Request, encoding: str | None) -> Request:

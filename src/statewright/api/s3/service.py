@@ -31,6 +31,7 @@ SERVICE: Final = Service(
     ),
     protocols=(REST,),
     wires=f"{__package__}.wires",
+    precedence=f"{__package__}.precedence",
     body_bytes=16 << 20,
     streams=True,
     open_operations=frozenset({"PostObject"}),

@@ -46,9 +46,10 @@ def _data() -> Path:
 
 
 def _extended(service: str, model: Model) -> Model:
-    """A model with the operation of S3 that no SDK calls: the upload by a form of a web page."""
+    """A model with what S3 has and no SDK reads: the upload by a form of a web page, and a header of lists."""
     if service == "s3":
         shapes = model["shapes"]
+        shapes["ListObjectsV2Output"]["members"]["BucketRegion"] = shapes["HeadBucketOutput"]["members"]["BucketRegion"]
         place = shapes["PutObjectRequest"]["members"]
         shapes["PostObjectRequest"] = {
             "type": "structure", "required": ["Bucket"], "payload": "Body",
