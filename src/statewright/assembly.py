@@ -19,7 +19,7 @@ from statewright.api.calls.targets import TargetCalls
 from statewright.api.cloudwatch.service import build_metrics
 from statewright.api.operations import App, Around
 from statewright.api.s3.service import build_notices_by_region
-from statewright.api.services import SHARED, Services
+from statewright.api.services import OF_ALL, SHARED, Services
 from statewright.api.throttling import Throttle
 from statewright.clock import Clock
 from statewright.config import Config
@@ -34,7 +34,7 @@ from statewright.events.deliveries import Deliveries
 from statewright.events.delivery_records import POST
 from statewright.integrations.registry import Registry
 from statewright.metrics.recorder import Recorder
-from statewright.regions import Regions
+from statewright.regions import Accounts, Regions
 from statewright.stores.regional import RegionalStore
 from statewright.stores.store import Store
 
@@ -50,7 +50,14 @@ class System:
     calls: InnerCalls
     app: App
     regions: Regions[System] | None = None
-    """The systems of other regions, which start and stop with that of the default one."""
+    """The systems of other regions, which start and stop with that of the default one; `None` in theirs."""
+    accounts: Accounts[System] | None = None
+    """Those of other accounts, likewise."""
+
+    def all(self) -> list[System]:
+        """The systems of all regions and accounts that run, this one first."""
+        others = [one.systems() for one in (self.regions, self.accounts) if one is not None]
+        return [self, *(system for systems in others for system in systems)]
 
     async def start(self) -> None:
         """Recover the state from the store and start each part, callees before callers. If one fails, stop them all.
@@ -69,11 +76,11 @@ class System:
             services = self.app.services
             services.make.run(begun)
             services.make.start(services.parts())
-            if self.regions is not None:
-                await self.regions.start()
+            for others in (self.regions, self.accounts):
+                if others is not None:
+                    await others.start()
         except BaseException:
-            if self.regions is not None:
-                await self.regions.stop()
+            await self._stop_others()
             for part in reversed(begun):
                 # The last one may be only partly started.
                 with contextlib.suppress(Exception):
@@ -83,11 +90,15 @@ class System:
 
     async def stop(self) -> None:
         """Release everything, callers first."""
-        if self.regions is not None:
-            await self.regions.stop()
+        await self._stop_others()
         for part in reversed(self._parts()):
             await part.stop()
         await self.integrations.close()
+
+    async def _stop_others(self) -> None:
+        for others in (self.accounts, self.regions):
+            if others is not None:
+                await others.stop()
 
     def _parts(self) -> list[Part]:
         """The running parts, in the order in which they start."""
@@ -138,22 +149,32 @@ def assemble(
     clock.pauses.scale = config.time_scale
     common = _Common(clock, endpoint, on_lost, has_all_parts, hooks)
 
-    def other(region: str, rows: RegionalStore) -> System:
-        folder = data / "regions" / region if data is not None else None
-        own = replace(config, region=region)
-        if data is not None:
-            # Imported here: a first test imports no functions.
-            from statewright.functions.node_sdk import node_sdk
+    def regions_of(account: str) -> Regions[System]:
+        def other(region: str, rows: RegionalStore) -> System:
+            own = replace(config, region=region)
+            folder = data / "regions" / region if data is not None else None
+            if account:
+                # The connections of the settings have passwords of the default account.
+                own = replace(own, account=account, connections={})
+                folder = data / "accounts" / account / region if data is not None else None
+            if data is not None:
+                # Imported here: a first test imports no functions.
+                from statewright.functions.node_sdk import node_sdk
 
-            sdk = str(node_sdk(config, data).folder)
-            own = replace(own, functions=replace(own.functions, node_modules=sdk))
-        made = common.system(own, rows, folder, regions, system)
-        notices = system.app.services.make(build_notices_by_region)
-        notices.add(region, made.app.services.object_notices, rows.catalogue)
-        return made
+                sdk = str(node_sdk(config, data).folder)
+                own = replace(own, functions=replace(own.functions, node_modules=sdk))
+            home = next((one for one in regions.systems() if one.app.config.region == config.region), system)
+            made = common.system(own, rows, folder, regions, home, account)
+            notices = system.app.services.make(build_notices_by_region)
+            notices.add(account, region, made.app.services.object_notices, rows.catalogue)
+            return made
 
-    regions: Regions[System] = Regions(config.region, config.regions, store, other)
-    system = common.system(config, store, data, regions)
+        regions: Regions[System] = Regions(config.region, config.regions, store, other, account)
+        return regions
+
+    regions = regions_of("")
+    accounts: Accounts[System] = Accounts(config.account, store, regions_of)
+    system = replace(common.system(config, store, data, regions, accounts=accounts), regions=regions, accounts=accounts)
     regions.connect(system)
     return system
 
@@ -169,13 +190,25 @@ class _Common:
     hooks: Hooks
 
     def system(
-        self, config: Config, store: Store, data: Path | None, regions: Regions[System], default: System | None = None
+        self,
+        config: Config,
+        store: Store,
+        data: Path | None,
+        regions: Regions[System],
+        home: System | None = None,
+        account: str = "",
+        accounts: Accounts[System] | None = None,
     ) -> System:
-        """Assemble the system of one region. `default` is that of the default region; `None` makes it."""
+        """Assemble the system of one region of an account, which is empty for the default one.
+
+        `home` is the system that has the parts in common with others: that of the account's default region, for that
+        one of the default account. `None` makes this last one, which has the other `accounts`.
+        """
         clock, hooks = self.clock, self.hooks
         metrics = Recorder(clock, data / "metrics" if data is not None else None)
         calls = InnerCalls()
-        volatile = default.integrations.volatile if default is not None else None
+        is_home = home is None or home.app.account != account
+        volatile = None if is_home or home is None else home.integrations.volatile
         integrations = Registry(config, clock, calls.of_tasks(), data, store.catalogue, volatile)
         engine = self._engine(config, store, data, integrations, metrics)
         target_calls = TargetCalls(
@@ -183,20 +216,20 @@ class _Common:
         )
         deliveries = Deliveries(store.catalogue, clock, target_calls, recorder=metrics, shard=store.shard)
         posts = Deliveries(store.catalogue, clock, target_calls, POST, shard=store.shard)
-        shared = default.app.services.part if default is not None else None
+        shared = home.app.services.part if home is not None else None
         ground = Ground(
-            store, clock, config, data, self.endpoint, metrics, engine, integrations, deliveries, posts, shared
+            store, clock, config, data, self.endpoint, metrics, engine, integrations, deliveries, posts, shared, account
         )
-        services = Services(Building(ground, SHARED))
+        services = Services(Building(ground, OF_ALL if is_home else SHARED))
         # Metrics are counted from the start, by the engine, too.
         services.make(build_metrics)
         if self.has_all_parts:
             services.build_all()
         rates = config.rates.of(config.region)
         throttle = Throttle(rates, clock, metrics) if rates else None
-        app = App(engine, clock, config, services, integrations, throttle, hooks.around, regions)
+        app = App(engine, clock, config, services, integrations, throttle, hooks.around, regions, account, accounts)
         calls.connect(app)
-        return System(engine, integrations, deliveries, posts, calls, app, regions if default is None else None)
+        return System(engine, integrations, deliveries, posts, calls, app)
 
     def _engine(
         self, config: Config, store: Store, data: Path | None, integrations: Registry, metrics: Recorder

@@ -119,7 +119,8 @@ class Config:
     """The settings that all parts of the server share.
 
     `credentials` maps access key ids to secret keys. While it is empty, unsigned and dummy-signed calls are accepted,
-    on loopback only; otherwise every signature is verified. `endpoints` are by the service's name as resource ARNs
+    on loopback only; otherwise every signature is verified. `accounts` has the account of
+    each access key if they have several; otherwise it is empty. `endpoints` are by the service's name as resource ARNs
     have it (`dynamodb`, `sqs`), `default` for all others. `connections` are by name. `volatile` lets moto play the
     services that are neither ours nor at an endpoint, where it is installed. `extensions` lets
     definitions use what only Statewright has. `project` and `tables` (`queues`,
@@ -129,6 +130,7 @@ class Config:
     account: str = DEFAULT_ACCOUNT
     region: str = DEFAULT_REGION
     credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
+    accounts: Mapping[str, str] = field(default_factory=dict)
     endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
     connections: Mapping[str, Connection] = field(default_factory=dict)
     limits: Limits = AWS
@@ -150,9 +152,14 @@ class Config:
         return f"arn:aws:{service}:{self.region}:{self.account}:{rest}"
 
     def is_elsewhere(self, arn: str) -> bool:
-        """True for the ARN of a resource in another region; a resource of the same name here is not meant."""
-        parts = arn.split(":", 4)
-        return len(parts) == 5 and parts[0] == "arn" and parts[3] not in ("", self.region)
+        """True for the ARN of a resource in another region or, if the server has several accounts, in another account.
+
+        A resource of the same name here is not meant.
+        """
+        parts = arn.split(":", 5)
+        if len(parts) < 5 or parts[0] != "arn":
+            return False
+        return parts[3] not in ("", self.region) or (bool(self.accounts) and parts[4] not in ("", self.account))
 
 
 class ConfigError(Exception):
@@ -194,7 +201,8 @@ def parse_config(text: str, name: str = FILE_NAME) -> Config:
         if key not in _SETTINGS:
             reader.refuse((key,), f"is not a setting{_meant(key, _SETTINGS)}")
         config = _SETTINGS[key](reader, config, value)
-    return config
+    accounts = {key: config.accounts.get(key, config.account) for key in config.credentials}
+    return replace(config, accounts=accounts if {config.account, *accounts.values()} > {config.account} else {})
 
 
 class _Reader:
@@ -276,10 +284,14 @@ def _meant(key: str, known: Mapping[str, object] | tuple[str, ...]) -> str:
 
 
 def _account(reader: _Reader, config: Config, value: object) -> Config:
-    text = reader.text(("account",), value, "twelve digits in quotes")
+    return replace(config, account=_account_id(reader, ("account",), value))
+
+
+def _account_id(reader: _Reader, where: tuple[str, ...], value: object) -> str:
+    text = reader.text(where, value, "twelve digits in quotes")
     if not re.fullmatch(r"[0-9]{12}", text):
-        reader.refuse(("account",), f"must be twelve digits in quotes, not {text!r}")
-    return replace(config, account=text)
+        reader.refuse(where, f"must be twelve digits in quotes, not {text!r}")
+    return text
 
 
 def _region(reader: _Reader, config: Config, value: object) -> Config:
@@ -290,18 +302,20 @@ def _region(reader: _Reader, config: Config, value: object) -> Config:
 
 
 def _credentials(reader: _Reader, config: Config, value: object) -> Config:
+    secrets, accounts = {}, {}
     for key, given in reader.table(("credentials",), value).items():
+        where: tuple[str, ...] = ("credentials", key)
         if isinstance(given, dict):
-            reader.refuse(
-                ("credentials", key),
-                "must be the secret key as a string in quotes: this version of Statewright has one account for all "
-                "access keys, which `account` names",
-            )
-    keys = reader.texts(("credentials",), value)
-    for key, secret in keys.items():
-        if not secret:
-            reader.refuse(("credentials", key), "must not be empty: it is the secret key of this access key id")
-    return replace(config, credentials=keys)
+            given = reader.table(where, given, ("secret", "account"))
+            if "account" in given:
+                accounts[key] = _account_id(reader, (*where, "account"), given["account"])
+            if "secret" not in given:
+                reader.refuse(where, 'has no secret: { secret = "...", account = "..." }')
+            where, given = (*where, "secret"), given["secret"]
+        secrets[key] = reader.text(where, given, "the secret key in quotes, or a table of secret and account")
+        if not secrets[key]:
+            reader.refuse(where, "must not be empty: it is the secret key of this access key id")
+    return replace(config, credentials=secrets, accounts=accounts)
 
 
 def _endpoints(reader: _Reader, config: Config, value: object) -> Config:

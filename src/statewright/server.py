@@ -172,8 +172,9 @@ async def _serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> N
     engine = system.engine
     metrics = system.app.services.metrics
     engine.subscribe(_log_status)
-    if system.regions is not None:
-        system.regions.subscribe(_follow)
+    for others in (system.regions, system.accounts):
+        if others is not None:
+            others.subscribe(_follow)
     if options.config.time_scale != 1:
         log.warning("waits, back-offs and delays take %g times their stated duration", options.config.time_scale)
     body_bytes = None if options.config.limits.payload_bytes is not None else OPEN_BODY_BYTES
@@ -376,7 +377,9 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
 
 def _follow(system: System) -> None:
     """Log the status changes of a region's executions, and watch its inbox."""
-    log.info("the region %s has a system of its own now", system.app.config.region)
+    app = system.app
+    whose = f" of the account {app.account}" if app.account else ""
+    log.info("the region %s%s has a system of its own now", app.config.region, whose)
     system.engine.subscribe(_log_status)
     system.engine.inbox.watch()
 

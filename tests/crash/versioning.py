@@ -15,6 +15,7 @@ from statewright.config import Config
 from statewright.objects.notifications import NOTIFICATION, Change
 from statewright.objects.objects import Objects
 from statewright.objects.records import Bucket
+from statewright.objects.state import ObjectState
 from statewright.objects.versions.ids import VERSIONING
 from statewright.stores.protocol import EntryRow
 from statewright.stores.sqlite.store import SqliteStore
@@ -57,7 +58,7 @@ async def opened(folder: Path, run: str) -> tuple[SqliteStore, Objects]:
     """The parts over a folder, started."""
     store = SqliteStore(folder)
     await store.open("victim")
-    objects = Objects(store, RealClock(), Config(), folder / "objects", Notes(run))
+    objects = Objects(ObjectState(store, RealClock(), Config(), folder / "objects", Notes(run)))
     await objects.start()
     return store, objects
 

@@ -78,6 +78,7 @@ class Server:
             botocore_session=quiet,
             aws_access_key_id=keys.get("key", "test"),
             aws_secret_access_key=keys.get("secret", "test"),
+            aws_session_token=keys.get("token"),
             region_name=keys.get("region", "us-east-1"),
         )
         settings = Config(

@@ -163,7 +163,5 @@ def test_regions_are_settings():
     assert parse_config('[server]\nregions = ["eu-west-1", "us-west-2"]').regions == ("eu-west-1", "us-west-2")
     with pytest.raises(ConfigError, match=r"statewright.toml:2: server.regions must be regions such as"):
         parse_config('[server]\nregions = ["Ireland"]')
-    with pytest.raises(ConfigError, match="one account for all access keys, which `account` names"):
-        parse_config('[credentials]\nAKIAEXAMPLE = { secret = "s", account = "123456789012" }')
     with pytest.raises(ConfigError, match=r"server\.region is not a setting; did you mean regions"):
         parse_config('[server]\nregion = "eu-west-1"')

@@ -34,6 +34,7 @@ from statewright.api.routing import (
     UNSIGNED_FORM,
     Route,
     form_route,
+    linked_account,
     linked_service,
     route,
     signing_service,
@@ -81,7 +82,7 @@ class Api:
     _warned_at: float = -1e9
     _unwarned: int = 0
     _polls: set[asyncio.Future[Json] | _Poll] = field(default_factory=set)
-    _forwarding: Forwarding | None = None
+    _forwardings: dict[str, Forwarding] = field(default_factory=dict)
 
     def drain(self) -> None:
         """Refuse new calls, and end all long polls."""
@@ -140,12 +141,13 @@ class Api:
             log.exception("request %s: %s %s failed", handling.request_id, handling.where.service, handling.operation)
             await self._refuse(send, handling, internal_error(handling.request_id))
 
-    async def _forward(self, service: str, incoming: Incoming) -> Answer:
+    async def _forward(self, app: App, service: str, incoming: Incoming) -> Answer:
         """Forward a request to a service that is not served here. Raises: ApiError."""
-        if self._forwarding is None:
-            integrations = self.app.integrations
-            self._forwarding = Forwarding(self.app.config, integrations.blocking, integrations.volatile)
-        return await self._forwarding.call(service, incoming)
+        forwarding = self._forwardings.get(app.account)
+        if forwarding is None:
+            forwarding = Forwarding(app.config, app.integrations.blocking, app.integrations.volatile)
+            self._forwardings[app.account] = forwarding
+        return await forwarding.call(service, incoming)
 
     async def _call(self, handling: _Handling, incoming: Incoming) -> Answer:
         where = handling.where
@@ -155,13 +157,15 @@ class Api:
         if where == UNSIGNED_FORM and signing_service(incoming.query, incoming.headers) is None:
             where = handling.where = form_route(where, incoming.query, await incoming.body())
         service = BY_NAME.get(where.service)
-        if service is None:
-            if self.app.regions is not None and where.region:
-                self.app.regions.check(where.region)
-            return await self._forward(where.service, incoming)
         app = self.app
+        if app.config.accounts:
+            app = await self._app_of_account(app, key, incoming)
+        if service is None:
+            if app.regions is not None and where.region:
+                app.regions.check(where.region)
+            return await self._forward(app, where.service, incoming)
         if where.region not in ("", app.config.region):
-            app = await self._app_of(where, service, incoming)
+            app = await self._app_of(app, where, service, incoming)
         wire = wire_of(service, where.protocol)
         handling.operation, request = await wire.read(incoming)
         if key is None and self.app.config.credentials and handling.operation not in service.open_operations:
@@ -175,26 +179,33 @@ class Api:
             running = self._while_connected(running, incoming.receive, handling.scope.get(WATCH))
         return wire.answer(handling.operation, await running, handling.request_id)
 
-    async def _app_of(self, where: Route, service: Service, incoming: Incoming) -> App:
+    async def _app_of_account(self, app: App, key: str | None, incoming: Incoming) -> App:
+        """The application of the signer's account, or that of the resource in a link. Raises: ApiError, StoreError."""
+        if key is not None:
+            return await app.of_signer(key, incoming.headers, incoming.query)
+        if app.accounts is None or linked_service(incoming.query, incoming.headers) is None:
+            return app
+        return app.accounts.running(linked_account(incoming.query)) or app
+
+    async def _app_of(self, app: App, where: Route, service: Service, incoming: Incoming) -> App:
         """The application for a call that is for a region other than the default one. Raises: ApiError, StoreError."""
-        regions, region = self.app.regions, where.region
+        regions, region = app.regions, where.region
         if regions is None:
-            raise ApiError("InvalidSignatureException", f"This server has one region: {self.app.config.region}.")
+            raise ApiError("InvalidSignatureException", f"This server has one region: {app.config.region}.")
         if service.regions == GLOBAL:
             # SDKs sign for the region of the service's one endpoint, whichever region they are set to.
             if region != GLOBAL_ENDPOINT:
                 regions.check(region)
-            return self.app
+            return app
         if service.regions == ONE:
             raise ApiError(
                 "InvalidSignatureException",
-                f"{service.title} has one region here, {self.app.config.region}; this call is signed for "
-                f"'{region[:100]}'.",
+                f"{service.title} has one region here, {app.config.region}; this call is signed for '{region[:100]}'.",
                 status=403,
             )
         if where.service == linked_service(incoming.query, incoming.headers):
             # The link is not signed, so it begins no region.
-            return regions.running(region) or self.app
+            return regions.running(region) or app
         return await regions.app_of(region)
 
     def _is_verified(self, scope: Message, headers: Mapping[str, str]) -> bool:

@@ -66,6 +66,8 @@ class Ground:
     posts: Deliveries
     default: Callable[[Build], object] | None = None
     """Returns a part of the default region, running, given the function that builds it; `None` there."""
+    account: str = ""
+    """The account, if it is not the default one."""
 
 
 class Building:
@@ -76,7 +78,7 @@ class Building:
     """
 
     def __init__(self, ground: Ground, shared: Collection[Build] = ()) -> None:
-        """`shared` are the functions of parts that all regions have in common: the default one builds them."""
+        """`shared` are the functions of parts that other systems have in common: `Ground.default` builds them."""
         self.ground: Final = ground
         self._shared = shared
         self._context = copy_context()

@@ -48,7 +48,7 @@ class Around(Protocol):
 
 
 class OtherRegions(Protocol):
-    """The applications of all regions of a server."""
+    """The applications of all regions of an account."""
 
     @property
     def default(self) -> str:
@@ -67,12 +67,23 @@ class OtherRegions(Protocol):
         """The regions that have been called, the default one first."""
 
 
+class OtherAccounts(Protocol):
+    """The applications of accounts other than the default one."""
+
+    async def app_of(self, account: str, /) -> App:
+        """The application of an account's default region, started with its first call. Raises: ApiError, StoreError."""
+
+    def running(self, account: str, /) -> App | None:
+        """The application of an account's default region, if that has been called."""
+
+
 @dataclass(frozen=True, slots=True)
 class App:
-    """The parts that operations work on: those of one region.
+    """The parts that operations work on: those of one region of one account.
 
     `integrations` make the calls of tasks. `throttle` refuses calls of Step Functions that come too often; `None`
-    for no limit. `around` wraps every call. `regions` has the other regions; `None` if there can be none.
+    for no limit. `around` wraps every call. `regions` has the account's other regions; `None` if there can be none.
+    `account` is empty for the default account, whose default region has the other `accounts`.
     """
 
     engine: Engine
@@ -83,6 +94,8 @@ class App:
     throttle: Throttle | None = None
     around: Around | None = None
     regions: OtherRegions | None = None
+    account: str = ""
+    accounts: OtherAccounts | None = None
 
     def secrets(self, headers: Mapping[str, str], query: str = "") -> Mapping[str, str]:
         """Secrets by access key: those of the settings, and that of a request's session token.
@@ -90,9 +103,22 @@ class App:
         Raises: ApiError (`ExpiredTokenException`).
         """
         session = self.services.sessions.session_of(headers, query)
-        if session is None:
+        if session is None or (session.account and session.account not in self.config.accounts.values()):
+            # An account without keys has no sessions either: these calls would have the rights of another account.
             return self.config.credentials
         return {**self.config.credentials, session.access_key: session.secret}
+
+    async def of_signer(self, access_key: str, headers: Mapping[str, str], query: str = "") -> App:
+        """The application of the account of a verified request's signer, in its default region; this is the default
+        account's. Raises: ApiError, StoreError.
+        """
+        account = self.config.accounts.get(access_key)
+        if account is None:
+            session = self.services.sessions.session_of(headers, query)
+            account = session.account if session is not None else ""
+        if self.accounts is None or account in ("", self.config.account):
+            return self
+        return await self.accounts.app_of(account)
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,9 +114,18 @@ def linked_service(query: str, headers: Mapping[str, str]) -> str | None:
 
 def _linked_region(query: str) -> str:
     """The region of the resource that a link names by its ARN; empty if there is none."""
+    return _linked_place(query)[0]
+
+
+def linked_account(query: str) -> str:
+    """The account of the resource that a link names by its ARN; empty if there is none."""
+    return _linked_place(query)[1]
+
+
+def _linked_place(query: str) -> tuple[str, str]:
     named = next((values[0] for name, values in parse_qs(query).items() if name.endswith("Arn")), "")
-    parts = named.split(":", 4)
-    return parts[3] if len(parts) == 5 else ""
+    parts = named.split(":", 5)
+    return (parts[3], parts[4]) if len(parts) == 6 else ("", "")
 
 
 def form_route(where: Route, query: str, body: bytes) -> Route:

@@ -35,7 +35,7 @@ from statewright.api.own.service import SERVICE as STATEWRIGHT
 from statewright.api.pipes.service import SERVICE as PIPES
 from statewright.api.pipes.service import build_pipes
 from statewright.api.s3.service import SERVICE as S3
-from statewright.api.s3.service import build_lifecycles, build_object_notices, build_objects
+from statewright.api.s3.service import build_all_objects, build_lifecycles, build_object_notices, build_objects
 from statewright.api.scheduler.service import SERVICE as SCHEDULER
 from statewright.api.scheduler.service import build_scheduler
 from statewright.api.secretsmanager.service import SERVICE as SECRETSMANAGER
@@ -131,6 +131,7 @@ class Services:
     make: Building
 
     metrics = Built(build_metrics)
+    all_objects = Built(build_all_objects)
     objects = Built(build_objects)
     object_notices = Built(build_object_notices)
     queues = Built(build_queues)
@@ -175,8 +176,10 @@ class Services:
                 yield part
 
 
-SHARED: Final = frozenset({build_objects, build_lifecycles, build_identities, build_sessions})
-"""The functions of the parts that all regions have in common: names of buckets, roles and credentials are global."""
+OF_ALL: Final = frozenset({build_all_objects, build_lifecycles, build_sessions})
+"""The functions of the parts that all accounts have in common: names of buckets and access keys are global."""
+SHARED: Final = OF_ALL | {build_objects, build_identities}
+"""The functions of the parts that all regions of an account have in common."""
 
 PARTS: Final = tuple(one for one in vars(Services).values() if isinstance(one, Built))
 """The fields of `Services`, in their order."""

@@ -47,17 +47,18 @@ class NoticesByRegion:
 
     def __init__(self, default: ObjectNotices) -> None:
         self._default = default
-        self._others: dict[str, tuple[ObjectNotices, RegionalCatalogue]] = {}
+        self._others: dict[tuple[str, str], tuple[ObjectNotices, RegionalCatalogue]] = {}
 
-    def add(self, region: str, notices: ObjectNotices, catalogue: RegionalCatalogue) -> None:
-        """Register the components of a region other than the default one."""
-        self._others[region] = notices, catalogue
+    def add(self, account: str, region: str, notices: ObjectNotices, catalogue: RegionalCatalogue) -> None:
+        """Register the components of a region; `account` is empty for the default one."""
+        self._others[account, region] = notices, catalogue
 
     def prepare(self, bucket: Bucket, changes: Sequence[Change]) -> list[list[EntryRow]]:
         """See `Outbox.prepare`."""
-        other = self._others.get(bucket.place)
+        other = self._others.get((bucket.account, bucket.place))
         if other is None:
-            return self._default.prepare(bucket, changes)
+            # A region that has not begun has no destinations.
+            return [[] for _ in changes] if bucket.account else self._default.prepare(bucket, changes)
         notices, catalogue = other
         return [catalogue.stored(rows) for rows in notices.prepare(bucket, changes)]
 

@@ -68,6 +68,20 @@ def bucket_exists(bucket: str) -> ApiError:
     return _fault(409, "BucketAlreadyOwnedByYou", said, BucketName=bucket)
 
 
+def bucket_taken(bucket: str) -> ApiError:
+    """Another account owns a bucket of this name."""
+    said = (
+        "The requested bucket name is not available. The bucket namespace is shared by all users of the system. Please "
+        "select a different name and try again."
+    )
+    return _fault(409, "BucketAlreadyExists", said, BucketName=bucket)
+
+
+def access_denied() -> ApiError:
+    """A bucket of another account."""
+    return ApiError("AccessDenied", "Access Denied", status=403)
+
+
 def bucket_not_empty(bucket: str, *, is_versioned: bool) -> ApiError:
     """A bucket with objects, versions or markers cannot be deleted."""
     said = "The bucket you tried to delete is not empty"

@@ -9,10 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Final, TypeVar
 
-from statewright.clock import Clock
 from statewright.config import Config
 from statewright.limits import LISTED_AT_ONCE
 from statewright.objects import faults
@@ -20,7 +18,7 @@ from statewright.objects.copies import Copies
 from statewright.objects.deletions import Deletions
 from statewright.objects.intake import NOTHING_PROMISED, Body, Promise, receive
 from statewright.objects.names import check_bucket_name, check_metadata, key_bytes
-from statewright.objects.notifications import ACL, TAGGED, UNTAGGED, Outbox
+from statewright.objects.notifications import ACL, TAGGED, UNTAGGED
 from statewright.objects.reading import TRIES, Reading
 from statewright.objects.records import (
     Bucket,
@@ -30,7 +28,7 @@ from statewright.objects.records import (
     object_head,
     object_of,
 )
-from statewright.objects.state import ObjectState
+from statewright.objects.state import AccountState, ObjectState
 from statewright.objects.uploads import Uploads
 from statewright.objects.versions.lists import START, VersionListing, VersionPlace, listed_versions
 from statewright.objects.writing import NO_DEMAND, Writing
@@ -41,7 +39,6 @@ from statewright.stores.object_rows import (
     Demand,
     ObjectRow,
 )
-from statewright.stores.store import Store
 
 T = TypeVar("T")
 
@@ -64,20 +61,19 @@ class Listing:
 class Objects:
     """The objects of one server. Belongs to the event loop it is used on."""
 
-    def __init__(
-        self, store: Store, clock: Clock, config: Config, data: Path | None, outbox: Outbox | None = None
-    ) -> None:
-        """`data` is the folder of large bodies; `None` keeps them in memory. `outbox` delivers notifications.
-
-        Nothing is read or written before first use.
-        """
-        self.state = ObjectState(store, clock, config, data, outbox)
-        self.uploads = Uploads(self.state)
-        self.reading = Reading(self.state)
-        self.deletions = Deletions(self.state)
-        self._writing = Writing(self.state)
-        self.copies = Copies(self.state, self.reading, self._writing, self.uploads)
+    def __init__(self, state: ObjectState) -> None:
+        """Nothing is read or written before first use."""
+        self.state = state
+        self.uploads = Uploads(state)
+        self.reading = Reading(state)
+        self.deletions = Deletions(state)
+        self._writing = Writing(state)
+        self.copies = Copies(state, self.reading, self._writing, self.uploads)
         self._changing = asyncio.Lock()
+
+    def of_account(self, account: str, config: Config) -> Objects:
+        """The same objects as one account has them, empty for the default one: it is refused the buckets of others."""
+        return Objects(AccountState(self.state, account, config))
 
     async def start(self) -> None:
         """Load the buckets, and delete what an earlier process left unfinished; harmless when repeated."""
@@ -99,12 +95,11 @@ class Objects:
     ) -> Bucket:
         """Create a bucket; `settings` are by subject.
 
-        Raises: ApiError (`InvalidBucketName`, `BucketAlreadyOwnedByYou`).
+        Raises: ApiError (`InvalidBucketName`, `BucketAlreadyOwnedByYou`, `BucketAlreadyExists`).
         """
         await self.state.start()
         check_bucket_name(name)
-        if name in self.state.buckets:
-            raise faults.bucket_exists(name)
+        self._check_free(name)
         number = await self.state.vault.next_id()
         made = Bucket(
             number,
@@ -113,20 +108,31 @@ class Objects:
             region or self.state.config.region,
             dict(tags or {}),
             settings or {},
+            self.state.account or "",
         )
         if not await self.state.store.objects.put_bucket(bucket_row(made)):
+            self._check_free(name)
             raise faults.bucket_exists(name)
         self.state.buckets[name] = made
         return made
 
+    def _check_free(self, name: str) -> None:
+        """Refuse the name of a bucket. Raises: ApiError (`BucketAlreadyOwnedByYou`, `BucketAlreadyExists`)."""
+        taken = self.state.buckets.get(name)
+        if taken is not None:
+            is_own = self.state.account in (None, taken.account)
+            raise faults.bucket_exists(name) if is_own else faults.bucket_taken(name)
+
     async def bucket(self, name: str) -> Bucket:
-        """A bucket. Raises: ApiError (`NoSuchBucket`)."""
+        """A bucket. Raises: ApiError (`NoSuchBucket`, `AccessDenied`)."""
         return await self.state.bucket(name)
 
     async def list_buckets(self) -> list[Bucket]:
-        """Every bucket, by name."""
+        """The buckets, by name."""
         await self.start()
-        return sorted(self.state.buckets.values(), key=lambda bucket: bucket.name)
+        account = self.state.account
+        found = [one for one in self.state.buckets.values() if account in (None, one.account)]
+        return sorted(found, key=lambda bucket: bucket.name)
 
     async def set_bucket_tags(self, name: str, tags: Mapping[str, str]) -> None:
         """Replace the tags of a bucket; none deletes them. Raises: ApiError (`NoSuchBucket`)."""

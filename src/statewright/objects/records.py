@@ -11,13 +11,14 @@ from typing import Final
 
 import orjson
 
+from statewright.formats import FORMAT as MEMBER
 from statewright.formats import members_in
 from statewright.objects.versions.ids import ENABLED, VERSIONING, version_text
 from statewright.payload import JsonMapping, JsonObject
 from statewright.stores.object_rows import BucketRow, ObjectRow, SegmentRow, UploadRow
 
-FORMAT: Final = 1
-"""The newest format of these rows."""
+FORMAT: Final = 2
+"""The newest format of these rows: 2 is that of buckets with an account, all others have 1."""
 STANDARD: Final = "STANDARD"
 FULL_OBJECT: Final = "FULL_OBJECT"
 COMPOSITE: Final = "COMPOSITE"
@@ -59,6 +60,8 @@ class Bucket:
     tags: Mapping[str, str] = field(default_factory=dict)
     settings: JsonMapping = field(default_factory=dict)
     """Its settings by subject (`bucket_settings`), with the members of the service's requests."""
+    account: str = ""
+    """The account that has it; empty for the default one."""
 
     @property
     def place(self) -> str:
@@ -132,13 +135,17 @@ def bucket_row(bucket: Bucket) -> BucketRow:
     body: JsonObject = {"region": bucket.region, "tags": dict(bucket.tags)}
     if bucket.settings:
         body["settings"] = dict(bucket.settings)
+    if bucket.account:
+        # A program that knows one account must not give it to that one.
+        body |= {MEMBER: 2, "account": bucket.account}
     return BucketRow(bucket.id, bucket.name, bucket.created_ms, orjson.dumps(body))
 
 
 def bucket_of(row: BucketRow) -> Bucket:
     """A bucket from its row."""
     body = members_in(row.body, f"bucket {row.name}", FORMAT)
-    return Bucket(row.id, row.name, row.created_ms, body["region"], body["tags"], body.get("settings", {}))
+    settings, account = body.get("settings", {}), body.get("account", "")
+    return Bucket(row.id, row.name, row.created_ms, body["region"], body["tags"], settings, account)
 
 
 def object_head(settings: Settings, checksum: Checksum | None, parts: int = 0) -> bytes:

@@ -28,10 +28,15 @@ T = TypeVar("T")
 
 
 class ObjectState:
-    """The shared state of all objects of one server."""
+    """The shared state of all objects of one server.
+
+    `account` is the one whose buckets it finds: empty for the default account, `None` for those of all.
+    """
+
+    account: str | None = None
 
     def __init__(self, store: Store, clock: Clock, config: Config, data: Path | None, outbox: Outbox | None) -> None:
-        """See `Objects`."""
+        """`data` is the folder of large bodies; `None` keeps them in memory. `outbox` delivers notifications."""
         self.store = store
         self.clock = clock
         self.config = config
@@ -46,7 +51,7 @@ class ObjectState:
         async with self._loading:
             if not self._is_loaded:
                 await self.vault.start()
-                self.buckets = {row.name: bucket_of(row) for row in await self.store.objects.buckets()}
+                self.buckets.update({row.name: bucket_of(row) for row in await self.store.objects.buckets()})
                 self._is_loaded = True
 
     async def stop(self) -> None:
@@ -54,12 +59,14 @@ class ObjectState:
         await self.vault.stop()
 
     async def bucket(self, name: str) -> Bucket:
-        """A bucket. Raises: ApiError (`NoSuchBucket`)."""
+        """A bucket. Raises: ApiError (`NoSuchBucket`, `AccessDenied`)."""
         if not self._is_loaded:
             await self.start()
         found = self.buckets.get(name)
         if found is None:
             raise faults.no_such_bucket(name)
+        if self.account is not None and found.account != self.account:
+            raise faults.access_denied()
         return found
 
     def encrypted(self, bucket: Bucket, settings: Settings) -> Settings:
@@ -117,3 +124,23 @@ class ObjectState:
         if demand.etag is not None and outcome.found is None:
             return faults.no_such_key(name.decode())
         return faults.precondition_failed(header)
+
+
+class AccountState(ObjectState):
+    """The state as one account has it; its owner starts and stops the whole."""
+
+    def __init__(self, whole: ObjectState, account: str, config: Config) -> None:
+        self._whole = whole
+        self.account = account
+        self.config = config
+        self.store, self.clock, self.outbox = whole.store, whole.clock, whole.outbox
+        self.vault, self.buckets = whole.vault, whole.buckets
+        self._is_loaded = False
+
+    async def start(self) -> None:
+        """See `ObjectState.start`."""
+        await self._whole.start()
+        self._is_loaded = True
+
+    async def stop(self) -> None:
+        """Do nothing: other accounts may go on."""

@@ -44,10 +44,12 @@ async def assumed_role(identities: Identities, role_arn: str, name: str) -> Assu
 class RoleSessions:
     """Issues credentials of roles to the processes that this server starts."""
 
-    def __init__(self, identities: Identities, sessions: Sessions, account: str) -> None:
+    def __init__(self, identities: Identities, sessions: Sessions, account: str, other: str) -> None:
+        """`other` is the account if it is not the default one."""
         self._identities = identities
         self._sessions = sessions
         self._account = account
+        self._other = other
 
     async def issue(self, role_arn: str, name: str, seconds: int) -> Credentials:
         """Credentials of a session; of a role without rights of its own if the text is no ARN of a role."""
@@ -57,5 +59,5 @@ class RoleSessions:
         user = user or await assumed_role(self._identities, fallback, name)
         assert user is not None
         await self._sessions.start()
-        session = self._sessions.issue(user.arn, user.user_id, seconds, chance.uuid4())
+        session = self._sessions.issue(user.arn, user.user_id, seconds, chance.uuid4(), self._other)
         return Credentials(session.access_key, session.secret, session.token, session.expires_ms)

@@ -38,7 +38,10 @@ _QUERY: Final = "X-Amz-Security-Token"
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Temporary credentials. `arn` and `user_id` are what GetCallerIdentity shows."""
+    """Temporary credentials. `arn` and `user_id` are what GetCallerIdentity shows.
+
+    `account` is the account that they are of, empty for the default one; the `arn` may name any.
+    """
 
     access_key: str
     secret: str
@@ -46,6 +49,7 @@ class Session:
     arn: str
     user_id: str
     expires_ms: int
+    account: str
 
 
 class Sessions:
@@ -74,15 +78,16 @@ class Sessions:
     async def stop(self) -> None:
         """Do nothing; sessions hold no resources."""
 
-    def issue(self, arn: str, user_id: str, seconds: int, request_id: str) -> Session:
+    def issue(self, arn: str, user_id: str, seconds: int, request_id: str, account: str = "") -> Session:
         """Issue credentials for so many seconds, 36 hours at most; the same ones for the same request within one
         millisecond."""
         now_ms = self._clock.now_ms()
         access_key = generated_name("ASIA", f"{request_id} {now_ms} {arn}", 16)
         expires_ms = (now_ms // 1000 + min(seconds, LONGEST_MS // 1000)) * 1000
-        said = orjson.dumps({"key": access_key, "arn": arn, "id": user_id, "until": expires_ms})
+        members = {"key": access_key, "arn": arn, "id": user_id, "until": expires_ms}
+        said = orjson.dumps({**members, "account": account} if account else members)
         token = base64.b64encode(self._sealed(b"token", said) + said).decode()
-        return Session(access_key, self._secret(access_key), token, arn, user_id, expires_ms)
+        return Session(access_key, self._secret(access_key), token, arn, user_id, expires_ms, account)
 
     def session_of(self, headers: Mapping[str, str], query: str = "") -> Session | None:
         """The session whose token a request carries, in its header or its query; None if Statewright did not issue it.
@@ -111,7 +116,8 @@ class Sessions:
             # Never issued: sealed with a stolen key, or by a server whose clock was wrong.
             return None
         key = found["key"]
-        return Session(key, self._secret(key), token, found["arn"], found["id"], found["until"])
+        account = found.get("account", "")
+        return Session(key, self._secret(key), token, found["arn"], found["id"], found["until"], account)
 
     def _secret(self, access_key: str) -> str:
         return base64.b64encode(self._sealed(b"secret", access_key.encode())[:30]).decode()

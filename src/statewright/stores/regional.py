@@ -2,8 +2,9 @@
 
 Owns the namespaces, and the list of regions that a store has rows of. The default region has the rows as they are. Each
 other region has the kinds of its catalogue entries under its name (`eu-west-1/queue`), and a shard of its own, which is
-in the id of every execution and message. The whole store has one sequence of each counter, so that numbers of machines,
-queues and tables are never given twice, and one list of buckets, whose names are global.
+in the id of every execution and message. The regions of an account other than the default one have its number in front
+(`111122223333/eu-west-1/queue`): that is their place. The whole store has one sequence of each counter, so that numbers
+of machines, queues and tables are never given twice, and one list of buckets, whose names are global.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ from statewright.stores.store import Store
 from statewright.stores.table_protocol import TableStore
 
 REGION: Final = MarkKind("region")
-"""A region that a store has rows of: its name is the key, its shard the sort. The default region has shard 0."""
+"""A region that a store has rows of: its place is the key, its shard the sort. The default region has shard 0."""
 _ALL: Final = 10 * MOST_SHARDS
 
 
 class RegionalCatalogue:
     """See `CatalogueStore`: the entries of one region."""
 
-    def __init__(self, catalogue: CatalogueStore, region: str) -> None:
+    def __init__(self, catalogue: CatalogueStore, place: str) -> None:
         self._catalogue = catalogue
-        self._prefix = f"{region}/"
+        self._prefix = f"{place}/"
 
     def stored(self, rows: Sequence[EntryRow]) -> list[EntryRow]:
         """Entries of this region as the whole store has them."""
@@ -80,10 +81,10 @@ class RegionalCatalogue:
 class RegionalStore:
     """See `Store`: one region of a store that the server has opened, and closes."""
 
-    def __init__(self, whole: Store, region: str, shard: int) -> None:
+    def __init__(self, whole: Store, place: str, shard: int) -> None:
         self._whole: Final = whole
         self.shard: Final = shard
-        self.catalogue: Final = RegionalCatalogue(whole.catalogue, region)
+        self.catalogue: Final = RegionalCatalogue(whole.catalogue, place)
         self.executions: Final[ExecutionStore] = whole.executions
         self.objects: Final[ObjectStore] = whole.objects
         self.uploads: Final[UploadStore] = whole.uploads
@@ -119,12 +120,22 @@ class RegionalStore:
 
 
 async def shards(store: Store) -> dict[str, int]:
-    """The shards of the regions that a store has rows of, by name; empty while the default region is the only one."""
+    """The shards of the regions that a store has rows of, by place; empty while the default region is the only one."""
     rows = await store.catalogue.list_entries(REGION.name, "", after=None, limit=_ALL, newest_first=False)
     return {row.key: row.sort for row in rows}
 
 
-async def add_region(store: Store, region: str, default: str) -> int:
+def place_of(account: str, region: str) -> str:
+    """The place of a region; `account` is empty for the default one."""
+    return f"{account}/{region}" if account else region
+
+
+def account_of(place: str) -> str:
+    """The account of a place; empty for the default one."""
+    return place.rpartition("/")[0]
+
+
+async def add_region(store: Store, place: str, default: str) -> int:
     """Give a region a shard, which is durable once this returns. The first one also fixes which region has shard 0.
 
     Raises: StoreError, also if a store cannot have more regions.
@@ -133,8 +144,8 @@ async def add_region(store: Store, region: str, default: str) -> int:
     if number >= MOST_SHARDS:
         raise StoreError(f"this store has {MOST_SHARDS} regions; it cannot have more")
     known = await shards(store)
-    new = {region: number, **({} if default in known else {default: SHARD})}
+    new = {place: number, **({} if default in known else {default: SHARD})}
     rows = [REGION.row(name, sort=shard) for name, shard in new.items()]
     if not await store.catalogue.write(rows):
-        raise StoreError(f"the region {region} was added twice at once; try again")
+        raise StoreError(f"the region {place} was added twice at once; try again")
     return number

@@ -373,9 +373,8 @@ class _Running:
         return self.system.app.services.make.found(build_functions)
 
     def systems(self) -> list[System]:
-        """The systems of all regions, that of the default one first."""
-        regions = self.system.regions
-        return [self.system, *(regions.systems() if regions is not None else ())]
+        """The systems of all regions and accounts, the default one first."""
+        return self.system.all()
 
     def is_idle(self) -> bool:
         """True if nothing is under way in any region: see `VirtualSystem.run_until_idle`."""

@@ -12,6 +12,7 @@ from statewright.clock import RealClock
 from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.objects.objects import Objects
+from statewright.objects.state import ObjectState
 from statewright.stores.memory.store import MemoryStore
 from statewright.stores.sqlite.store import SqliteStore
 
@@ -27,7 +28,9 @@ def with_objects(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Bo
             in_memory = request.param == "memory"
             store = MemoryStore() if in_memory else SqliteStore(tmp_path / "data", durability="process")
             await store.open("test")
-            objects = Objects(store, RealClock(), Config(), None if in_memory else tmp_path / "objects")
+            objects = Objects(
+                ObjectState(store, RealClock(), Config(), None if in_memory else tmp_path / "objects", None)
+            )
             try:
                 await objects.create_bucket("bucket")
                 await body(objects)

@@ -15,6 +15,7 @@ from statewright.objects.copies import Wish
 from statewright.objects.intake import IN_ROW_BYTES, STEP_BYTES, Promise
 from statewright.objects.objects import Objects
 from statewright.objects.records import Checksum, Settings
+from statewright.objects.state import ObjectState
 from statewright.stores.object_rows import Demand
 from statewright.stores.sqlite.store import SqliteStore
 from tests.unit.objects.conftest import files_in, refused
@@ -377,7 +378,7 @@ def test_what_an_earlier_process_left_is_swept_at_start(tmp_path):
     async def body() -> None:
         store = SqliteStore(tmp_path / "data", durability="process")
         await store.open("first")
-        objects = Objects(store, RealClock(), Config(), tmp_path / "objects")
+        objects = Objects(ObjectState(store, RealClock(), Config(), tmp_path / "objects", None))
         await objects.create_bucket("bucket")
         await objects.put("bucket", "kept", pattern(50_000))
         number = await objects.state.vault.next_file_id()
@@ -385,7 +386,7 @@ def test_what_an_earlier_process_left_is_swept_at_start(tmp_path):
         left.write([b"half an upload"])
         assert len(files_in(tmp_path / "objects")) == 2
         await objects.stop()
-        again = Objects(store, RealClock(), Config(), tmp_path / "objects")
+        again = Objects(ObjectState(store, RealClock(), Config(), tmp_path / "objects", None))
         await again.start()
         assert len(files_in(tmp_path / "objects")) == 1
         assert await again.reading.read("bucket", "kept") == pattern(50_000)
@@ -405,7 +406,7 @@ def test_a_full_disk_is_reported_and_loses_nothing(tmp_path, monkeypatch):
     async def body() -> None:
         store = SqliteStore(tmp_path / "data", durability="process")
         await store.open("first")
-        objects = Objects(store, RealClock(), Config(), tmp_path / "objects")
+        objects = Objects(ObjectState(store, RealClock(), Config(), tmp_path / "objects", None))
         await objects.create_bucket("bucket")
         await objects.put("bucket", "k", pattern(50_000))
 

@@ -72,8 +72,10 @@ def _holds(operator: str, name: str, text: str, value: str) -> bool:
     return value.startswith(text)
 
 
-def check_signature(fields: Mapping[str, str], secrets: Mapping[str, str] | None) -> None:
+def check_signature(fields: Mapping[str, str], secrets: Mapping[str, str] | None) -> str | None:
     """Refuse a form that is not signed as it should be; without `secrets` only its completeness is checked.
+
+    Returns the access key of its signer, if that was checked.
 
     Raises: ApiError (`InvalidArgument` for a missing field, `AccessDenied`, `InvalidAccessKeyId`,
         `SignatureDoesNotMatch`).
@@ -83,20 +85,23 @@ def check_signature(fields: Mapping[str, str], secrets: Mapping[str, str] | None
     if not (is_older or is_newer or "policy" in fields):
         if secrets is not None:
             raise ApiError("AccessDenied", "Access Denied", status=403)
-        return
+        return None
     for name in (*(_V4 if is_newer else _V2), "Policy"):
         if not fields.get(name.lower()):
             raise missing_field(name)
     if secrets is None:
-        return
+        return None
     policy = fields["policy"].encode()
     if is_newer:
+        key = fields["x-amz-credential"].rsplit("/", 4)[0]
         expected, given = _newer_signature(fields, policy, secrets), fields["x-amz-signature"]
     else:
-        mac = hmac.new(_secret(secrets, fields["awsaccesskeyid"]).encode(), policy, hashlib.sha1).digest()
+        key = fields["awsaccesskeyid"]
+        mac = hmac.new(_secret(secrets, key).encode(), policy, hashlib.sha1).digest()
         expected, given = base64.b64encode(mac).decode(), fields["signature"]
     if not hmac.compare_digest(expected.encode(), given.encode()):
         raise ApiError("InvalidSignatureException", "The request signature we calculated does not match.")
+    return key
 
 
 def _newer_signature(fields: Mapping[str, str], policy: bytes, secrets: Mapping[str, str]) -> str:

@@ -48,11 +48,11 @@ async def post_object(app: App, call: Call, request: Request) -> Request:
     bucket = request["Bucket"]
     form = await _read(call, request)
     fields = _expanded(form)
-    secrets = None
-    if app.config.credentials:
-        secrets = app.secrets({"x-amz-security-token": fields["x-amz-security-token"]}
-                              if "x-amz-security-token" in fields else {})  # fmt: skip
-    check_signature(fields, secrets)
+    token = {name: fields[name] for name in ("x-amz-security-token",) if name in fields}
+    secrets = app.secrets(token) if app.config.credentials else None
+    key = check_signature(fields, secrets)
+    if key is not None:
+        app = await app.of_signer(key, token)
     scope = fields.get("x-amz-credential", "").split("/")
     if app.regions is not None and len(scope) == 5:
         app.regions.check(scope[2])

@@ -41,13 +41,19 @@ SERVICE: Final = Service(
 )
 
 
-def build_objects(make: Building) -> Objects:
-    """Build the buckets and their objects."""
+def build_all_objects(make: Building) -> Objects:
+    """Build the buckets of all accounts and their objects."""
     from statewright.objects.objects import Objects
+    from statewright.objects.state import ObjectState
 
     ground = make.ground
     folder = ground.data / "objects" if ground.data is not None else None
-    return Objects(ground.store, ground.clock, ground.config, folder, make(build_notices_by_region))
+    return Objects(ObjectState(ground.store, ground.clock, ground.config, folder, make(build_notices_by_region)))
+
+
+def build_objects(make: Building) -> Objects:
+    """Build the access of an account to its buckets."""
+    return make(build_all_objects).of_account(make.ground.account, make.ground.config)
 
 
 def build_notices_by_region(make: Building) -> NoticesByRegion:
@@ -69,4 +75,4 @@ def build_lifecycles(make: Building) -> Lifecycles:
     """Build the lifecycle rules, which expire objects."""
     from statewright.objects.lifecycle import Lifecycles
 
-    return Lifecycles(make(build_objects), make.ground.clock)
+    return Lifecycles(make(build_all_objects), make.ground.clock)

@@ -69,7 +69,7 @@ async def get_session_token(app: App, call: Call, request: Json) -> Json:
     if app.services.sessions.session_of(call.headers, call.query) is not None:
         raise ApiError("AccessDenied", "Cannot call GetSessionToken with session credentials", status=403)
     seconds = request.get("DurationSeconds", _LONGEST_SESSION_SECONDS)
-    issued = app.services.sessions.issue(_root(app), app.config.account, seconds, call.request_id)
+    issued = app.services.sessions.issue(_root(app), app.config.account, seconds, call.request_id, app.account)
     return {"Credentials": _shown(issued)}
 
 
@@ -79,7 +79,7 @@ async def get_federation_token(app: App, call: Call, request: Json) -> Json:
     account, name = app.config.account, request["Name"]
     arn = f"arn:aws:sts::{account}:federated-user/{name}"
     seconds = request.get("DurationSeconds", _LONGEST_SESSION_SECONDS)
-    issued = app.services.sessions.issue(arn, f"{account}:{name}", seconds, call.request_id)
+    issued = app.services.sessions.issue(arn, f"{account}:{name}", seconds, call.request_id, app.account)
     return {
         "Credentials": _shown(issued),
         "FederatedUser": {"FederatedUserId": f"{account}:{name}", "Arn": arn},
@@ -88,9 +88,9 @@ async def get_federation_token(app: App, call: Call, request: Json) -> Json:
 
 
 @operation("sts", "GetAccessKeyInfo")
-async def get_access_key_info(app: App, _call: Call, _request: Json) -> Json:
-    """Return the account, which is the same for every access key."""
-    return {"Account": app.config.account}
+async def get_access_key_info(app: App, _call: Call, request: Json) -> Json:
+    """Return the account of an access key: the caller's for one that is not in the settings."""
+    return {"Account": app.config.accounts.get(request["AccessKeyId"], app.config.account)}
 
 
 @operation("sts", "DecodeAuthorizationMessage")
@@ -100,6 +100,8 @@ async def decode_authorization_message(_app: App, _call: Call, _request: Json) -
 
 
 async def _assumed(app: App, call: Call, request: Json, seconds: int) -> JsonObject:
+    if app.config.is_elsewhere(request["RoleArn"]):
+        raise _not_authorised(app, call, request["RoleArn"])
     user = await assumed_role(app.services.identities, request["RoleArn"], request["RoleSessionName"])
     if user is None:
         raise ApiError("ValidationError", f"{request['RoleArn']} is invalid")
@@ -108,9 +110,17 @@ async def _assumed(app: App, call: Call, request: Json, seconds: int) -> JsonObj
         raise ApiError(
             "ValidationError", "The requested DurationSeconds exceeds the MaxSessionDuration set for this role."
         )
-    issued = app.services.sessions.issue(user.arn, user.user_id, seconds, call.request_id)
+    issued = app.services.sessions.issue(user.arn, user.user_id, seconds, call.request_id, app.account)
     shown = {"AssumedRoleId": user.user_id, "Arn": user.arn}
     return {"Credentials": _shown(issued), "AssumedRoleUser": shown, "PackedPolicySize": 0}
+
+
+def _not_authorised(app: App, call: Call, role: str) -> ApiError:
+    """Trust policies are not evaluated, so no role may be assumed from another account."""
+    session = app.services.sessions.session_of(call.headers, call.query)
+    caller = session.arn if session is not None else _root(app)
+    said = f"User: {caller} is not authorized to perform: sts:AssumeRole on resource: {role}"
+    return ApiError("AccessDenied", said, status=403)
 
 
 def _shown(session: Session) -> JsonObject:

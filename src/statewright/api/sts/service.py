@@ -41,4 +41,5 @@ def build_role_sessions(make: Building) -> RoleSessions:
     """Build the credentials of roles for functions and jobs."""
     from statewright.records.assumed_roles import RoleSessions
 
-    return RoleSessions(make(build_identities), make(build_sessions), make.ground.config.account)
+    ground = make.ground
+    return RoleSessions(make(build_identities), make(build_sessions), ground.config.account, ground.account)

@@ -12,6 +12,7 @@ from statewright.cli.serving import backup_files
 from statewright.clock import RealClock
 from statewright.config import Config
 from statewright.objects.objects import Objects
+from statewright.objects.state import ObjectState
 from statewright.objects.versions.ids import VERSIONING
 from statewright.stores.sqlite.file import FILE_NAME
 from statewright.stores.sqlite.store import SqliteStore
@@ -100,7 +101,7 @@ async def got(folder: Path, key: str) -> bytes:
 async def objects_of(folder: Path) -> AsyncIterator[Objects]:
     store = SqliteStore(folder)
     await store.open("test")
-    objects = Objects(store, RealClock(), Config(), folder / "objects")
+    objects = Objects(ObjectState(store, RealClock(), Config(), folder / "objects", None))
     await objects.start()
     try:
         if not (await objects.list_buckets()):
