@@ -18,6 +18,8 @@ from statewright.api.protocols.multipart_form import Form, FormError, FormTooLon
 from statewright.api.protocols.query import read_form
 from statewright.api.protocols.xml_bodies import read_xml
 from statewright.api.protocols.xml_tree import XmlError, parse_xml
+from statewright.apis.templates.failures import RenderingFailed, TemplateSyntaxError
+from statewright.apis.templates.template import Inputs, compile_template
 from statewright.asl.reader import read_document
 from statewright.asl.text.document import ReadError
 from statewright.engine.heavy.steps import on_loop
@@ -116,6 +118,14 @@ def table_expression(data: bytes) -> None:
 def statement(data: bytes) -> None:
     with suppress(ApiError):
         partiql.statement(text_of(data), [{"S": "x"}])
+
+
+def mapping_template(data: bytes) -> None:
+    """A mapping template of a REST API."""
+    with suppress(TemplateSyntaxError, RenderingFailed, LeavesTheLoop):
+        template = compile_template(text_of(data))
+        inputs = Inputs(json.dumps(DOCUMENT), {"header": {"a": "x"}}, {"stage": "s"}, {"v": "1"})
+        on_loop(template.render, inputs)
 
 
 def cbor(data: bytes) -> None:
@@ -218,6 +228,6 @@ TARGETS: Final[dict[str, Target]] = {
     target.__name__: target
     for target in (
         definition, yaml_definition, jsonpath, jsonata, intrinsic, event_pattern, filters, table_expression, statement,
-        cbor, query_form, xml, chunked_body, html_form, worker_frame,
+        mapping_template, cbor, query_form, xml, chunked_body, html_form, worker_frame,
     )
 }  # fmt: skip

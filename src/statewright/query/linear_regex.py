@@ -1,11 +1,12 @@
-"""Regular expressions whose matching time is linear in the text: used by `=~` in a JSONPath filter.
+"""Regular expressions whose matching time is linear in the text: for `=~` in JSONPath, and for mapping templates.
 
 A filter's pattern comes from the author of the definition and its text from the caller who starts the execution, so a
 backtracking engine (Python's `re`, Java's `java.util.regex`) can be made to hang. Here a pattern becomes a
 nondeterministic automaton whose subset construction is done lazily and remembered; no text makes it backtrack.
 
 The syntax is the regular part of Java's: literals, `.`, classes, `\\d \\w \\s` and their negations (ASCII, as in Java),
-groups, `|`, `* + ? {m,n}` greedy or lazy (the same thing when the whole text must match), `^` and `$`.
+groups, `|`, `* + ? {m,n}` greedy or lazy (the same thing when the whole text must match), `^` and `$`. A search finds
+the match that Java's engine finds: threads of the automaton advance together, in the order of its preferences.
 Back-references, lookaround, possessive quantifiers, `\\b` and `\\p{..}` are refused with a message that says so.
 Sizes are bounded: `MAX_NODES` automaton nodes and `MAX_DEPTH` nested groups; the caller bounds the work on one text.
 """
@@ -51,11 +52,12 @@ class RegexSyntaxError(ValueError):
 class LinearRegex:
     """A compiled pattern. Safe to share between threads: its cache is only added to or replaced."""
 
-    __slots__ = ("_nodes", "_remembered", "_start", "_states", "pattern")
+    __slots__ = ("_entry", "_nodes", "_remembered", "_start", "_states", "pattern")
 
     def __init__(self, pattern: str, nodes: list[_Node], entry: int) -> None:
         self.pattern = pattern
         self._nodes = nodes
+        self._entry = entry
         self._states: dict[frozenset[int], _State] = {}
         self._remembered = 0
         members = self._reach([entry], at_start=True)
@@ -78,6 +80,56 @@ class LinearRegex:
                 return False
             state = following
         return state.accepts
+
+    def find(
+        self, text: str, start: int = 0, spend: Callable[[int], None] = lambda _: None
+    ) -> tuple[int, int] | None:
+        """The first match from `start` on, as its start and end; of several there, the one that Java prefers.
+
+        `spend` is called with the nodes visited for each character. It may raise to stop.
+        """
+        threads: list[tuple[int, int]] = []
+        found: tuple[int, int] | None = None
+        for position in range(start, len(text) + 1):
+            seen = {index for index, _ in threads}
+            if found is None:
+                self._follow(threads, seen, self._entry, position, position == 0, position == len(text))
+            spend(1 + len(seen))
+            following: list[tuple[int, int]] = []
+            reached: set[int] = set()
+            for index, begun in threads:
+                node = self._nodes[index]
+                if node.test is None:
+                    # What follows in the list is preferred less, and begins no earlier.
+                    found = (begun, position)
+                    break
+                if position < len(text) and node.test(text[position]):
+                    at_end = position + 1 == len(text)
+                    self._follow(following, reached, node.first, begun, at_start=False, at_end=at_end)
+            threads = following
+            if not threads and found is not None:
+                break
+        return found
+
+    def _follow(
+        self, threads: list[tuple[int, int]], seen: set[int], entry: int, begun: int, at_start: bool, at_end: bool
+    ) -> None:
+        """Add the nodes that read a character or accept, reached without one, in the order of preference."""
+        stack = [entry]
+        while stack:
+            index = stack.pop()
+            if index in seen:
+                continue
+            seen.add(index)
+            node = self._nodes[index]
+            if node.kind == "split":
+                stack.append(node.second)
+                stack.append(node.first)
+            elif node.kind in ("start", "end"):
+                if at_start if node.kind == "start" else at_end:
+                    stack.append(node.first)
+            else:
+                threads.append((index, begun))
 
     def _advance(self, state: _State, char: str) -> _State:
         targets = []
@@ -160,11 +212,12 @@ class _Node:
 class _Tree:
     """A parsed piece: `char`, `start`, `end`, `cat`, `alt` or `repeat` (of its only part, `low` to `high` times)."""
 
-    __slots__ = ("high", "kind", "low", "parts", "test")
+    __slots__ = ("high", "kind", "lazy", "low", "parts", "test")
 
     def __init__(
         self, kind: str, parts: list[_Tree] | None = None, test: CharTest | None = None, low: int = 0, high: int = -1
     ) -> None:
+        self.lazy = False
         self.kind = kind
         self.parts = parts or []
         self.test = test
@@ -206,12 +259,21 @@ class _Builder:
         if tree.high < 0:
             entry = self.add("split", -1, following)
             self.nodes[entry].first = self.build(part, entry)
+            self._prefer(entry, tree)
         else:
             for _ in range(tree.high - tree.low):
                 entry = self.add("split", self.build(part, entry), following)
+                self._prefer(entry, tree)
         for _ in range(tree.low):
             entry = self.build(part, entry)
         return entry
+
+
+    def _prefer(self, entry: int, tree: _Tree) -> None:
+        """A lazy repetition prefers what follows it."""
+        node = self.nodes[entry]
+        if tree.lazy:
+            node.first, node.second = node.second, node.first
 
 
 class _Parser:
@@ -261,10 +323,12 @@ class _Parser:
             self.position += 1
         else:
             return atom
-        self.take("?")
+        lazy = self.take("?")
         if self.peek() and self.peek() in "*+?{":
             self.fail("Possessive and doubled quantifiers are not supported")
-        return _Tree("repeat", [atom], low=low, high=high)
+        tree = _Tree("repeat", [atom], low=low, high=high)
+        tree.lazy = lazy
+        return tree
 
     def counts(self) -> tuple[int, int]:
         end = self.pattern.find("}", self.position)

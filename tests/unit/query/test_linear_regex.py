@@ -146,3 +146,37 @@ PIECES = st.recursive(
 @given(PIECES, st.text("abc1", max_size=6))
 def test_agrees_with_re(pattern, text):
     assert compile_regex(pattern).fullmatch(text) == (re.fullmatch(pattern, text, re.ASCII) is not None)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "a",
+        "ab|a",
+        "a|ab",
+        "a*",
+        "a*?",
+        "a+b",
+        "(ab|a)(c|bcd)?",
+        "^a",
+        "a$",
+        "[^a]+",
+        "a{2,3}",
+        "a{1,3}?b?",
+        "x?",
+        ".*b",
+        ".*?b",
+    ],
+)
+@pytest.mark.parametrize("text", ["", "a", "ab", "aab", "xaby", "abcd", "aaab", "ba ab", "xaabbx"])
+def test_a_search_prefers_what_backtracking_prefers(pattern: str, text: str) -> None:
+    regex = compile_regex(pattern)
+    for start in range(len(text) + 1):
+        match = re.compile(pattern).search(text, start)
+        assert regex.find(text, start) == (None if match is None else match.span()), start
+
+
+def test_a_search_counts_its_work() -> None:
+    spent: list[int] = []
+    assert compile_regex("(a*)*(a*)*b").find("a" * 500, 0, spent.append) is None
+    assert 500 < sum(spent) < 20_000
