@@ -81,9 +81,7 @@ class LinearRegex:
             state = following
         return state.accepts
 
-    def find(
-        self, text: str, start: int = 0, spend: Callable[[int], None] = lambda _: None
-    ) -> tuple[int, int] | None:
+    def find(self, text: str, start: int = 0, spend: Callable[[int], None] = lambda _: None) -> tuple[int, int] | None:
         """The first match from `start` on, as its start and end; of several there, the one that Java prefers.
 
         `spend` is called with the nodes visited for each character. It may raise to stop.
@@ -267,7 +265,6 @@ class _Builder:
         for _ in range(tree.low):
             entry = self.build(part, entry)
         return entry
-
 
     def _prefer(self, entry: int, tree: _Tree) -> None:
         """A lazy repetition prefers what follows it."""
