@@ -176,7 +176,11 @@ class Dispatcher:
         """Take the answer of a call that has happened although its commit stayed unanswered, or make it again."""
         answer = await answer_in(self._store, call)
         if answer is None:
-            return await self._integrations.call(call)
+            result = await self._integrations.call(call)
+            # It may be refused because of what the first call has done, whose commit was written only meanwhile.
+            answer = await answer_in(self._store, call) if isinstance(result, Failed) else None
+            if answer is None:
+                return result
         following = followed_up(call, answer)
         return await self._integrations.call(following) if following is not None else answer
 

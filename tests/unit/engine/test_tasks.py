@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from statewright.engine.dispatch import ScheduledCall, Succeeded, TaskResult, encode_answer
+from statewright.engine.dispatch import Failed, ScheduledCall, Succeeded, TaskResult, encode_answer
 from statewright.errors import ApiError, OwnershipLost, Unavailable
 from statewright.interpreter.advance import advance
 from statewright.payload import Payload
@@ -358,6 +358,25 @@ def test_a_call_whose_answer_was_lost_in_an_outage_is_not_repeated() -> None:
         view = await rig.end(await rig.begin(machine(T=task(CALL))))
         assert (view.status, view.output) == ("SUCCEEDED", "7")
         assert len(rig.integrations.calls) == 1
+
+    run_virtual(main)
+
+
+def test_the_refusal_of_a_repeat_is_not_the_answer_of_a_call_that_was_written_meanwhile() -> None:
+    async def main(clock: VirtualClock) -> None:
+        rig = await Rig(clock).up()
+
+        async def written_late(call: ScheduledCall) -> TaskResult:
+            if len(rig.integrations.calls) == 1:
+                raise Unavailable("gone")
+            outbox = rig.store.executions.outbox
+            outbox[call.outbox] = replace(outbox[call.outbox], body=encode_answer(call, Succeeded(7)))
+            return Failed("Sfn.TaskTimedOutException", "it has been answered")
+
+        rig.integrations.answers["T"] = written_late
+        view = await rig.end(await rig.begin(machine(T=task(CALL))))
+        assert (view.status, view.output) == ("SUCCEEDED", "7")
+        assert len(rig.integrations.calls) == 2
 
     run_virtual(main)
 
