@@ -57,6 +57,41 @@ def test_a_killed_server_takes_its_workers_along_and_runs_its_events_again(tmp_p
         assert again.stop() == 0, again.log.read_text()
 
 
+TELLING = """
+import os
+
+def handler(event, context):
+    return os.environ["AWS_LAMBDA_INITIALIZATION_TYPE"]
+"""
+
+
+@pytest.mark.slow
+def test_provisioned_workers_are_started_again_with_the_server(tmp_path):
+    server = Server(tmp_path / "data")
+    aws = server.client("lambda")
+    of_version = {"FunctionName": made(aws, TELLING, Publish=True), "Qualifier": "1"}
+    put = aws.put_provisioned_concurrency_config(**of_version, ProvisionedConcurrentExecutions=2)
+    assert (put["ResponseMetadata"]["HTTPStatusCode"], put["Status"]) == (202, "IN_PROGRESS")
+
+    def found_ready(aws: Any) -> None:
+        until(lambda: aws.get_provisioned_concurrency_config(**of_version)["Status"] == "READY", "the workers")
+        assert json.load(aws.invoke(**of_version)["Payload"]) == "provisioned-concurrency"
+
+    found_ready(aws)
+    server.kill()
+    server = Server(tmp_path / "data")
+    aws = server.client("lambda")
+    found_ready(aws)
+    (listed,) = aws.list_provisioned_concurrency_configs(FunctionName=of_version["FunctionName"])[
+        "ProvisionedConcurrencyConfigs"
+    ]
+    assert listed["FunctionArn"].endswith(f"{of_version['FunctionName']}:1")
+    assert (listed["AllocatedProvisionedConcurrentExecutions"], listed["Status"]) == (2, "READY")
+    deleted = aws.delete_provisioned_concurrency_config(**of_version)
+    assert deleted["ResponseMetadata"]["HTTPStatusCode"] == 204
+    assert server.stop() == 0, server.log.read_text()
+
+
 def test_a_failed_event_reaches_its_queue(tmp_path, server):
     aws: Any = server.client("lambda")
     sqs: Any = server.client("sqs")

@@ -54,7 +54,7 @@ Resources:
       ReservedConcurrentExecutions: 3
       Tags: [{Key: a, Value: b}]
   FnVersion: {Type: AWS::Lambda::Version, Properties: {FunctionName: !Ref Fn}}
-  FnAlias: {Type: AWS::Lambda::Alias, Properties: {FunctionName: !Ref Fn, Name: live, FunctionVersion: !GetAtt FnVersion.Version}}
+  FnAlias: {Type: AWS::Lambda::Alias, Properties: {FunctionName: !Ref Fn, Name: live, FunctionVersion: !GetAtt FnVersion.Version, ProvisionedConcurrencyConfig: {ProvisionedConcurrentExecutions: "2"}}}
   Inline:
     Type: AWS::Lambda::Function
     Properties: {Code: {ZipFile: "def handler(e, c):\\n    return 1\\n"}, Handler: index.handler, Runtime: python3.12, Role: !GetAtt Role.Arn}

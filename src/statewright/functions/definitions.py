@@ -20,6 +20,7 @@ from statewright.functions.names import LATEST, function_arn, invalid, not_found
 from statewright.functions.packages import ZIPPED_BYTES, Packages, decoded_zip
 from statewright.functions.records import (
     FUNCTION,
+    VERSION,
     Configuration,
     Function,
     FunctionEntries,
@@ -228,7 +229,7 @@ class Definitions:
                 )
         found = await self.records.versions.get(f"{function.name}:{int(version)}")
         if found is not None:
-            await self.records.versions.delete(found)
+            await self.records.remove(VERSION.name_of(found))
 
     async def forget_packages(self) -> None:
         """Delete the packages that no version and no layer uses any more."""

@@ -1,7 +1,7 @@
 """Functions: the façade for the API, integrations, event sources and the simulator.
 
 `definitions`, `versions`, `layers` and `invoke_settings` are the catalogue; `invoke` runs. Nothing is started, and no
-process made, before the first invocation.
+process made, before the first invocation, except for provisioned concurrency.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from statewright.functions.names import parse_name
 from statewright.functions.node_sdk import node_sdk
 from statewright.functions.outcomes import Invoked
 from statewright.functions.packages import Packages
+from statewright.functions.provisioned import ProvisionedConcurrency
 from statewright.functions.versions import Aliases, Versions
 from statewright.functions.workers.models import Model, ModelRunner
 from statewright.metrics.recorder import Recorder
@@ -79,6 +80,7 @@ class Functions:
         self.event_settings = EventSettings(self.definitions)
         self.policies = Policies(self.definitions)
         self.invoker = Invoker(clock, config, self.definitions, concurrency, self.logs, endpoint, issue, sdk)
+        self.provisioned = ProvisionedConcurrency(self.definitions, self.invoker)
         self._entropy = entropy
         self._deliver_elsewhere = deliver
         self.events = AsyncQueue(store.catalogue, clock, self.invoker, self.event_settings, self._deliver)
@@ -94,15 +96,17 @@ class Functions:
             self.invoker.models[name] = ModelRunner(model)
 
     async def start(self) -> None:
-        """Recover reservations and waiting Event invocations."""
+        """Recover reservations, provisioned workers and waiting Event invocations."""
         for function in await self.definitions.records.functions.all():
             if function.reserved is not None:
                 self.invoker.concurrency.reserve(function.name, function.reserved)
+            await self.provisioned.start(function)
         await self.events.start()
 
     async def stop(self) -> None:
         """End every worker; waiting Event invocations stay in the store."""
         await self.events.stop()
+        await self.provisioned.stop()
         self.invoker.close()
         if self._temporary is not None:
             self._temporary.cleanup()

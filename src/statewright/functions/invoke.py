@@ -200,7 +200,7 @@ class Invoker:
             outcome = await model.run(self.clock, call.payload, target.timeout_ms)
             answer, error = self._answer(target, outcome, call.request_id)
             return Invoked(200, answer, error, b"" if call.log_tail else None, target.version, call.request_id)
-        pool = self.pools.get(target.name, target.version) or await self._open_pool(target)
+        pool = self.pools.get(target.name, target.version) or await self.pool_of(target)
         header: JsonObject = {
             "t": "invoke",
             "id": call.request_id,
@@ -236,7 +236,8 @@ class Invoker:
             self.meter.ended(target.name, target.arn, target.version, duration_ms, failed=error is not None)
         return answer, error
 
-    async def _open_pool(self, target: Target) -> Pool:
+    async def pool_of(self, target: Target) -> Pool:
+        """The workers of a version. Raises: ApiError."""
         lock = self._opening.setdefault((target.name, target.version), asyncio.Lock())
         async with lock:
             found = self.pools.get(target.name, target.version)

@@ -49,7 +49,7 @@ class EventSettings:
         named = names.parse_name(name_or_arn, qualifier, self.definitions.config)
         if await self.definitions.function(named.name) is None:
             raise refusal("ResourceNotFoundException", "The function doesn't exist.")
-        return await _qualified(self.definitions, name_or_arn, qualifier)
+        return await qualified(self.definitions, name_or_arn, qualifier)
 
     def _merged(self, before: InvokeSettings, given: JsonMapping) -> InvokeSettings:
         changes: JsonObject = {}
@@ -67,7 +67,7 @@ class EventSettings:
 
     async def get(self, name_or_arn: str, qualifier: str | None) -> InvokeSettings:
         """A configuration. Raises: ApiError (`ResourceNotFoundException`)."""
-        function, named = await _qualified(self.definitions, name_or_arn, qualifier)
+        function, named = await qualified(self.definitions, name_or_arn, qualifier)
         found = await self.records.invoke_settings.get(f"{function.name}:{named}")
         if found is None:
             raise self._missing(function.name, named)
@@ -170,7 +170,7 @@ def checked_destination(arn: str | None, own: str, *, failure: bool) -> str | No
     return arn
 
 
-async def _qualified(definitions: Definitions, name_or_arn: str, qualifier: str | None) -> tuple[Function, str]:
+async def qualified(definitions: Definitions, name_or_arn: str, qualifier: str | None) -> tuple[Function, str]:
     """A function and an existing qualifier of it. Raises: ApiError (`ResourceNotFoundException`)."""
     function, named = await definitions.existing(name_or_arn, qualifier)
     named = named or LATEST

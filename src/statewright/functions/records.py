@@ -1,7 +1,7 @@
 """Entries of functions and layers in the catalogue, and their encoding.
 
-Owns the entries (function, version, alias, layer version, event invoke configuration, policy), their keys and bodies.
-`definitions.py`, `versions.py`, `layers.py` and `invoke_settings.py` change them.
+Owns the entries, their keys and bodies. `definitions.py`, `versions.py`, `layers.py`, `invoke_settings.py` and
+`provisioned.py` change them.
 """
 
 from __future__ import annotations
@@ -130,6 +130,17 @@ class Policy:
     stored: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Provisioned:
+    """The provisioned concurrency of a version or an alias."""
+
+    name: str
+    qualifier: str
+    workers: int
+    modified_ms: int
+    stored: int = 0
+
+
 FUNCTION: Final = EntryKind("function", Function, lambda function: function.name)
 VERSION: Final = EntryKind(
     "functionVersion",
@@ -155,6 +166,9 @@ INVOKE_SETTINGS: Final = EntryKind(
 POLICY: Final = EntryKind(
     "functionPolicy", Policy, lambda policy: f"{policy.name}:{policy.qualifier}", parent=lambda policy: policy.name
 )
+PROVISIONED: Final = EntryKind(
+    "functionProvisioned", Provisioned, lambda one: f"{one.name}:{one.qualifier}", parent=lambda one: one.name
+)
 
 
 class FunctionEntries:
@@ -169,13 +183,18 @@ class FunctionEntries:
         self.layer_versions = Entries(catalogue, LAYER_VERSION)
         self.invoke_settings = Entries(catalogue, INVOKE_SETTINGS)
         self.policies = Entries(catalogue, POLICY)
+        self.provisioned = Entries(catalogue, PROVISIONED)
 
     async def write(self, *put: EntryRow, delete: Sequence[Name] = ()) -> None:
         """Write and delete in one transaction. Raises: ApiError (`ResourceConflictException`) after another change."""
         if not await self._catalogue.write(put, delete):
             raise refusal("ResourceConflictException", "The resource is being changed by other requests. Try again.")
 
+    async def remove(self, of_function: Name) -> None:
+        """Delete a version or an alias with its provisioned concurrency."""
+        await self._catalogue.write([], [of_function, (PROVISIONED.name, of_function[1])])
+
     async def below(self, name: str) -> list[Name]:
         """Names of all rows that belong to a function, for deleting them."""
-        of_function = (self.versions, self.aliases, self.invoke_settings, self.policies)
+        of_function = (self.versions, self.aliases, self.invoke_settings, self.policies, self.provisioned)
         return [found for entries in of_function for found in await entries.names(name)]

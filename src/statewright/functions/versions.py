@@ -129,7 +129,7 @@ class Aliases:
             function, _ = await definitions.existing(name_or_arn)
             found = await self.records.aliases.get(f"{function.name}:{alias}")
             if found is not None:
-                await self.records.aliases.delete(found)
+                await self.records.remove(ALIAS.name_of(found))
         definitions.announce(function.name, latest=False)
 
     async def page(

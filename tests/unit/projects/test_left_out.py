@@ -142,7 +142,7 @@ SERVERLESS = """\
 Transform: AWS::Serverless-2016-10-31
 Globals:
   Api: {Auth: !ImportValue far}
-  Function: {ProvisionedConcurrencyConfig: !ImportValue far}
+  Function: {DeploymentPreference: !ImportValue far}
 Resources:
   Web: {Type: AWS::Serverless::Api, Properties: {StageName: live}}
   Work:
@@ -167,4 +167,4 @@ def test_what_sam_has_without_effect_cannot_fail(tmp_path: Path) -> None:
     assert project.resources["WebStage"].properties == {"StageName": "live"}
     assert resolved(project.outputs["Stage"]) == "<WebStage>"
     assert any("Policies are ignored" in text for text in texts(project, "INFO"))
-    assert any("ProvisionedConcurrencyConfig changes nothing" in text for text in texts(project, "WARNING"))
+    assert any("DeploymentPreference changes nothing" in text for text in texts(project, "WARNING"))

@@ -270,6 +270,16 @@ def test_events_that_cannot_be(tmp_path: Path, event: str, severity: str, words:
     assert "Work" in project.order
 
 
+def test_workers_that_are_started_ahead_belong_to_the_alias(tmp_path: Path) -> None:
+    ahead = "ProvisionedConcurrencyConfig: {ProvisionedConcurrentExecutions: 3}\n"
+    project = function(tmp_path, f"AutoPublishAlias: live\n{ahead}")
+    assert texts(project) == []
+    found = project.resources["WorkAliaslive"].properties["ProvisionedConcurrencyConfig"]
+    assert found == {"ProvisionedConcurrentExecutions": 3}
+    project = function(tmp_path, f"{ahead}")
+    assert ["ProvisionedConcurrencyConfig needs AutoPublishAlias" in text for text in texts(project)] == [True]
+
+
 def test_aliases_are_what_events_reach(tmp_path: Path) -> None:
     project = function(
         tmp_path,

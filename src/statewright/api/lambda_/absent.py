@@ -30,19 +30,3 @@ async def list_function_url_configs(app: App, _call: Call, request: Json) -> Jso
     """Answer that a function has no URL."""
     await app.services.functions.definitions.existing(request["FunctionName"])
     return {"FunctionUrlConfigs": []}
-
-
-@operation("lambda", "GetProvisionedConcurrencyConfig")
-async def get_provisioned_concurrency_config(app: App, _call: Call, request: Json) -> Json:
-    """Answer that no concurrency is provisioned."""
-    await app.services.functions.definitions.existing(request["FunctionName"])
-    raise ApiError(
-        "ProvisionedConcurrencyConfigNotFoundException", "No Provisioned Concurrency Config found for this function"
-    )
-
-
-@operation("lambda", "ListProvisionedConcurrencyConfigs")
-async def list_provisioned_concurrency_configs(app: App, _call: Call, request: Json) -> Json:
-    """Answer that no concurrency is provisioned."""
-    await app.services.functions.definitions.existing(request["FunctionName"])
-    return {"ProvisionedConcurrencyConfigs": []}

@@ -6,6 +6,8 @@ import orjson
 
 from statewright.api.lambda_ import views
 from statewright.api.operations import App, Call, operation
+from statewright.functions.names import function_arn
+from statewright.functions.provisioned import Readiness
 from statewright.payload import Json
 
 
@@ -68,6 +70,42 @@ async def list_function_event_invoke_configs(app: App, _call: Call, request: Jso
     found, place = await app.services.functions.event_settings.page(request["FunctionName"], after, limit)
     listed = [views.event_settings(app, one) for one in found]
     return {"FunctionEventInvokeConfigs": listed, "NextMarker": views.TOKENS.write(place)}
+
+
+@operation("lambda", "PutProvisionedConcurrencyConfig")
+async def put_provisioned_concurrency_config(app: App, _call: Call, request: Json) -> Json:
+    """Have workers of a version or an alias started ahead."""
+    made = await app.services.functions.provisioned.put(
+        request["FunctionName"], request["Qualifier"], request["ProvisionedConcurrentExecutions"]
+    )
+    return views.provisioned(made, Readiness("IN_PROGRESS", 0))
+
+
+@operation("lambda", "GetProvisionedConcurrencyConfig")
+async def get_provisioned_concurrency_config(app: App, _call: Call, request: Json) -> Json:
+    """Show how many workers are started ahead."""
+    provisioned = app.services.functions.provisioned
+    found = await provisioned.get(request["FunctionName"], request["Qualifier"])
+    return views.provisioned(found, await provisioned.readiness(found))
+
+
+@operation("lambda", "ListProvisionedConcurrencyConfigs")
+async def list_provisioned_concurrency_configs(app: App, _call: Call, request: Json) -> Json:
+    """List the versions and aliases of a function that have workers started ahead."""
+    provisioned, (after, limit) = app.services.functions.provisioned, views.page_of(request)
+    found, place = await provisioned.page(request["FunctionName"], after, limit)
+    listed = [
+        {"FunctionArn": function_arn(app.config, one.name, one.qualifier),
+         **views.provisioned(one, await provisioned.readiness(one))}
+        for one in found
+    ]  # fmt: skip
+    return {"ProvisionedConcurrencyConfigs": listed, "NextMarker": views.TOKENS.write(place)}
+
+
+@operation("lambda", "DeleteProvisionedConcurrencyConfig")
+async def delete_provisioned_concurrency_config(app: App, _call: Call, request: Json) -> None:
+    """Have no workers of a version or an alias started ahead any more."""
+    await app.services.functions.provisioned.delete(request["FunctionName"], request["Qualifier"])
 
 
 @operation("lambda", "AddPermission")

@@ -10,7 +10,8 @@ from typing import Final
 from statewright.api.operations import App
 from statewright.functions.definitions import View
 from statewright.functions.names import LATEST, function_arn, invalid, layer_arn
-from statewright.functions.records import Alias, Function, InvokeSettings, LayerVersion, Version
+from statewright.functions.provisioned import Readiness
+from statewright.functions.records import Alias, Function, InvokeSettings, LayerVersion, Provisioned, Version
 from statewright.functions.settings import shown_settings
 from statewright.instants import iso_ms
 from statewright.pages import PageTokens
@@ -135,6 +136,20 @@ def event_settings(app: App, one: InvokeSettings) -> JsonObject:
         shown["MaximumRetryAttempts"] = one.most_retries
     if one.most_age_seconds is not None:
         shown["MaximumEventAgeInSeconds"] = one.most_age_seconds
+    return shown
+
+
+def provisioned(one: Provisioned, readiness: Readiness) -> JsonObject:
+    """`ProvisionedConcurrencyConfig`."""
+    shown: JsonObject = {
+        "RequestedProvisionedConcurrentExecutions": one.workers,
+        "AvailableProvisionedConcurrentExecutions": readiness.allocated,
+        "AllocatedProvisionedConcurrentExecutions": readiness.allocated,
+        "Status": readiness.status,
+        "LastModified": stamp(one.modified_ms),
+    }
+    if readiness.reason is not None:
+        shown["StatusReason"] = readiness.reason
     return shown
 
 

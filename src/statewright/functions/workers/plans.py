@@ -12,7 +12,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -279,6 +279,12 @@ class WorkerPlan:
     virtual_time: bool = False
     scratch: Path | None = None
     """Folder for the temporary folders of workers that have no `/tmp` of their own."""
+
+
+def ahead(plan: WorkerPlan) -> WorkerPlan:
+    """The plan for a worker that is started before an invocation needs it; its handler sees that."""
+    env = {**plan.spawn_message["env"], "AWS_LAMBDA_INITIALIZATION_TYPE": "provisioned-concurrency"}
+    return replace(plan, spawn_message={**plan.spawn_message, "env": env})
 
 
 def in_virtual_time(message: JsonObject, number: int, now_ms: int) -> JsonObject:

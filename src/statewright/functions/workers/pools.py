@@ -19,7 +19,7 @@ from statewright.background import Background
 from statewright.clock import Clock, Timer
 from statewright.functions.outcomes import Outcome
 from statewright.functions.workers import processes
-from statewright.functions.workers.plans import WorkerPlan
+from statewright.functions.workers.plans import WorkerPlan, ahead
 from statewright.functions.workers.worker import Worker
 from statewright.virtual_clock import VirtualClock
 
@@ -38,6 +38,8 @@ CHECK_MS: Final = 1_000
 MOST_WORKERS: Final = 1_200
 """Number of processes from which the longest idle worker ends before another starts."""
 
+START_FAILED: Final = "FUNCTION_ERROR_INIT_FAILURE"
+"""The reason of provisioned concurrency for a handler that cannot be loaded. Source: observed by users."""
 FREEZE_MS: Final = 500
 """Idle time after which the processes of a worker are stopped."""
 
@@ -58,6 +60,10 @@ class Pool:
         self._later: Timer | None = None
         self.starting = 0
         self.retired = False
+        self.kept = 0
+        """Workers that do not end while they are idle, and are started ahead."""
+        self.start_problem: str | None = None
+        """Why the last worker that was started ahead did not become ready."""
         self.mean_ms = SHORT_MS + 1
         """Recent mean duration of an invocation."""
         self._background = Background("starting a worker")
@@ -86,6 +92,29 @@ class Pool:
                 return outcome, found
             found.end(grace_seconds=0)
 
+    @property
+    def ready(self) -> int:
+        """Workers that have started, idle or not."""
+        return sum(worker.pid_counted for worker in self.workers)
+
+    def keep(self, workers: int) -> None:
+        """Start so many workers ahead, and keep them."""
+        self.kept = workers
+        self.start_problem = None
+        self._fill()
+
+    def _fill(self) -> None:
+        """Start workers until there are those that are kept; one that cannot start ends the attempt."""
+        while (
+            self.start_problem is None
+            and not (self.retired or self.pools.closed)
+            and self.starting < STARTING_AT_ONCE
+            and self.ready + self.starting < self.kept
+            and self.pools.count < MOST_WORKERS
+        ):
+            self.starting += 1
+            self._background.spawn(self._start(ahead(self.plan)))
+
     def _pass_on(self, future: asyncio.Future[Worker | Outcome]) -> None:
         """Free the worker that a cancelled caller had just been assigned."""
         if future.done() and not future.cancelled():
@@ -107,6 +136,9 @@ class Pool:
         if not worker.pid_counted:
             worker.pid_counted = True
             self.starting -= 1
+            self.start_problem = None
+            if self.kept:
+                self._fill()
         if not worker.is_usable:
             worker.end(grace_seconds=0)
             return
@@ -134,6 +166,7 @@ class Pool:
         if not worker.pid_counted:
             worker.pid_counted = True
             self.starting -= 1
+            self.start_problem = START_FAILED
             if worker.init_failure is not None:
                 self._answer_first(Outcome("failed", worker.init_failure))
             elif worker.timed_out_starting:
@@ -143,6 +176,16 @@ class Pool:
                     Outcome("exit", exit_code=worker.exit_code, killed_for_memory=worker.killed_for_memory)
                 )
         self._start_more()
+        if self.kept:
+            self._fill()
+
+    def end_idle(self, now_ms: int) -> None:
+        """End workers that have been idle for long, except kept ones; of these, those whose credentials end."""
+        for worker in [worker for worker in self.idle[: self.kept] if not worker.is_usable]:
+            self.idle.remove(worker)
+            worker.end()
+        while len(self.idle) > self.kept and now_ms - self.idle[0].idle_since_ms >= IDLE_MS:
+            self.idle.pop(0).end()
 
     def _answer_first(self, outcome: Outcome) -> None:
         while self.waiting:
@@ -156,7 +199,7 @@ class Pool:
             if self.workers and not self._waited_long():
                 return
             self.starting += 1
-            self._background.spawn(self._start())
+            self._background.spawn(self._start(self.plan))
 
     def _waited_long(self) -> bool:
         """True if the first waiting invocation is due another worker; otherwise schedule the next check."""
@@ -171,14 +214,14 @@ class Pool:
         self._later = None
         self._start_more()
 
-    async def _start(self) -> None:
+    async def _start(self, plan: WorkerPlan) -> None:
         self.pools.make_room()
         self.pools.check_later()
-        credentials = await self.plan.credentials.fresh()
+        credentials = await plan.credentials.fresh()
         if self.pools.closed:
             return
         worker = Worker(
-            next(self.pools.numbers), self.plan, credentials, self.pools.clock, self._stream(), self.pools.turns,
+            next(self.pools.numbers), plan, credentials, self.pools.clock, self._stream(), self.pools.turns,
             self.on_free, self.on_end,
         )  # fmt: skip
         self.pools.count += 1
@@ -192,6 +235,7 @@ class Pool:
             self.pools.count -= 1
             self.pools.by_number.pop(worker.number, None)
             self.starting -= 1
+            self.start_problem = str(problem)
             self._answer_first(Outcome("unstartable", str(problem).encode()))
 
     def _stream(self) -> str:
@@ -264,8 +308,7 @@ class Pools:
             return
         now_ms = self.clock.now_ms()
         for pool in self.all():
-            while pool.idle and now_ms - pool.idle[0].idle_since_ms >= IDLE_MS:
-                pool.idle.pop(0).end()
+            pool.end_idle(now_ms)
             for worker in pool.workers:
                 if worker.in_hand is not None:
                     _check_size(worker)

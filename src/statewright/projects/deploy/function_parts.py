@@ -23,6 +23,8 @@ from statewright.projects.deploy.kinds import (
 )
 
 SERVICE: Final = "lambda"
+_PROVISIONED: Final = "ProvisionedConcurrencyConfig"
+_WORKERS: Final = "ProvisionedConcurrentExecutions"
 _COUNTS: Final = (
     "BatchSize", "MaximumBatchingWindowInSeconds", "MaximumConcurrency", "MaximumRetryAttempts",
     "MaximumEventAgeInSeconds", "AdditionalVersionWeight", "FunctionWeight", "MaximumRecordAgeInSeconds",
@@ -38,9 +40,11 @@ def version(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     latest = next((one for one in (shown or {}).get("Versions", ()) if one["Version"] == "$LATEST"), None)
     newest = max(versions, key=lambda one: int(one["Version"]), default=None)
     if newest is not None and latest is not None and _same(newest, latest):
+        _provision(site, wanted, name, newest["Version"])
         return {"Ref": newest["FunctionArn"], "Version": newest["Version"], "FunctionArn": newest["FunctionArn"]}
     made = site.create(SERVICE, "PublishVersion", FunctionName=name, **wanted.given("Description"))
     arn = made.get("FunctionArn", TO_COME)
+    _provision(site, wanted, name, made.get("Version", TO_COME))
     return {"Ref": arn, "Version": made.get("Version", TO_COME), "FunctionArn": arn}
 
 
@@ -70,7 +74,21 @@ def alias(site: Site, wanted: Wanted) -> Mapping[str, Json]:
         site.create(SERVICE, "CreateAlias", FunctionName=function, Name=name, **request)
     elif not holds(shown, request):
         site.change(SERVICE, "UpdateAlias", FunctionName=function, Name=name, **request)
+    _provision(site, wanted, function, name)
     return {"Ref": arn, "AliasArn": arn}
+
+
+def _provision(site: Site, wanted: Wanted, function: str, qualifier: str) -> None:
+    """Have the workers that a template asks for started ahead, and no others."""
+    of_version = {"FunctionName": function, "Qualifier": qualifier}
+    asked = wanted.table(_PROVISIONED).get(_WORKERS)
+    shown = site.found(SERVICE, "GetProvisionedConcurrencyConfig", **of_version) if qualifier != TO_COME else None
+    there = shown.get("RequestedProvisionedConcurrentExecutions") if shown is not None else None
+    if asked is None:
+        if there is not None:
+            site.change(SERVICE, "DeleteProvisionedConcurrencyConfig", **of_version)
+    elif not holds(there, asked):
+        site.change(SERVICE, "PutProvisionedConcurrencyConfig", **of_version, **{_WORKERS: asked})
 
 
 def mapping(site: Site, wanted: Wanted) -> Mapping[str, Json]:

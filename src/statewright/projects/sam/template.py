@@ -29,7 +29,7 @@ _FUNCTION: Final = (
 )  # fmt: skip
 _FUNCTION_OURS: Final = (
     "AutoPublishAlias", "CodeUri", "DeadLetterQueue", "EventInvokeConfig", "Events", "ImageUri", "InlineCode",
-    "Tags", "Tracing",
+    "ProvisionedConcurrencyConfig", "Tags", "Tracing",
 )  # fmt: skip
 _FUNCTION_IGNORED: Final = (
     "AssumeRolePolicyDocument", "AutoPublishAliasAllProperties", "AutoPublishCodeSha256", "PermissionsBoundary",
@@ -41,10 +41,10 @@ _FUNCTION_LOST: Final = {
     "DurableConfig": "durable functions are not supported",
     "FunctionScalingConfig": "functions run on this machine",
     "FunctionUrlConfig": "function URLs are not supported",
-    "ProvisionedConcurrencyConfig": "workers are started on demand",
     "PublishToLatestPublished": "functions run on this machine",
     "TenancyConfig": "tenants share workers",
 }
+_PROVISIONED: Final = "ProvisionedConcurrencyConfig"
 _MACHINE: Final = {
     "DefinitionSubstitutions": "DefinitionSubstitutions", "Logging": "LoggingConfiguration", "Name": "StateMachineName",
     "Role": "RoleArn", "Tracing": "TracingConfiguration", "Type": "StateMachineType", "Definition": "Definition",
@@ -238,8 +238,11 @@ def _function(making: Making) -> None:
                 "Name": alias,
                 "FunctionName": {"Ref": making.id},
                 "FunctionVersion": {"Fn::GetAtt": [version, "Version"]},
+                **({_PROVISIONED: given[_PROVISIONED]} if _PROVISIONED in given else {}),
             },
         )
+    elif _PROVISIONED in given:
+        making.warn(_PROVISIONED, f"{making.id}: {_PROVISIONED} needs AutoPublishAlias")
     if isinstance(given.get("EventInvokeConfig"), dict):
         invoke_config(making, given["EventInvokeConfig"])
     function_events(making)
