@@ -152,14 +152,22 @@ class Config:
         return f"arn:aws:{service}:{self.region}:{self.account}:{rest}"
 
     def is_elsewhere(self, arn: str) -> bool:
-        """True for the ARN of a resource in another region or, if the server has several accounts, in another account.
+        """True for the ARN of a resource in another region or account; one of the same name here is not meant."""
+        parts = arn.split(":", 4)
+        is_arn = len(parts) == 5 and parts[0] == "arn"
+        return is_arn and (parts[3] not in ("", self.region) or self.is_of_other_account(arn))
 
-        A resource of the same name here is not meant.
-        """
-        parts = arn.split(":", 5)
-        if len(parts) < 5 or parts[0] != "arn":
+    def is_of_other_account(self, arn: str) -> bool:
+        """True for the ARN of a resource in another account; if the server has one, it takes the number of any."""
+        if not self.accounts:
             return False
-        return parts[3] not in ("", self.region) or (bool(self.accounts) and parts[4] not in ("", self.account))
+        parts = arn.split(":", 5)
+        return len(parts) > 4 and parts[0] == "arn" and parts[4] not in ("", self.account)
+
+    @property
+    def here(self) -> str:
+        """The region, with its account if the server has several, for texts."""
+        return f"{self.region} of the account {self.account}" if self.accounts else self.region
 
 
 class ConfigError(Exception):

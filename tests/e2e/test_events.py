@@ -281,7 +281,7 @@ PATHS = {"InputPathsMap": {"a": "$.detail"}, "InputTemplate": '"<b>"'}
     [
         ({"Arn": "q"}, "Provided Arn is not in correct format"),
         ({"Arn": "arn:aws:kinesis:us-east-1:000000000000:stream/s"}, "does not reach targets of kinesis"),
-        ({"Arn": "arn:aws:events:us-east-1:111111111111:event-bus/x"}, "this server has one account"),
+        ({"Arn": "arn:aws:events:us-east-1:111111111111:event-bus/x"}, "buses are targets in their own account"),
         ({"Arn": "arn:aws:scheduler:::aws-sdk:sqs:sendMessage"}, "no universal targets"),
         ({"Arn": QUEUE, "Input": "{"}, "JSON syntax error in input for target 1."),
         ({"Arn": QUEUE, "Input": "1", "InputPath": "$"}, "Only one of Input, InputPath, or InputTransformer"),

@@ -196,6 +196,8 @@ def check_actions(settings: JsonMapping, config: Config) -> None:
                 )
             if found[2] != config.region:
                 raise invalid(f"Invalid region {found[2]} specified. Only {config.region} is supported.")
+            if config.is_of_other_account(arn):
+                raise invalid(f"The action {arn} is in another account; alarms act in their own, {config.account}.")
             if arn in seen:
                 raise invalid(f"The action {arn} is listed more than once in {member}.")
             seen.add(arn)

@@ -196,11 +196,13 @@ def check_target(target: JsonMapping, config: Config) -> None:
     if UNIVERSAL.fullmatch(arn):
         raise invalid(f"Parameter {arn} is not valid. Reason: rules have no universal targets.")
     if parts[2] == "events" and parts[4] != config.account:
-        raise invalid(f"Parameter {arn} is not valid. Reason: this server has one account, {config.account}.")
+        raise invalid(
+            f"Parameter {arn} is not valid. Reason: buses are targets in their own account, {config.account}."
+        )
     if config.is_elsewhere(arn):
         raise invalid(
             f"Parameter {arn} is not valid. Reason: this version of Statewright has targets in the rule's own region, "
-            f"{config.region}, only."
+            f"{config.here}, only."
         )
     _check_template(target)
 

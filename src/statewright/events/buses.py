@@ -191,6 +191,9 @@ class Buses:
         events: list[tuple[str, Event]] = []
         for entry in entries:
             refused, detail = _checked(entry)
+            bus = entry.get("EventBusName") or ""
+            if refused is None and self._config.is_of_other_account(bus):
+                refused = "AccessDeniedException", f"The caller has no permission to put events on {bus}."
             if refused is not None:
                 answers.append({"ErrorCode": refused[0], "ErrorMessage": refused[1]})
                 continue

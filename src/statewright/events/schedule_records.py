@@ -218,7 +218,7 @@ def _check_target(target: JsonMapping, calls: CallService | None, config: Config
         raise invalid(f"Provided Arn is not in correct format. {str(problem)[0].upper()}{str(problem)[1:]}.") from None
     if config.is_elsewhere(arn):
         # These texts are Statewright's own.
-        raise invalid(f"{arn} is elsewhere: the target of a schedule is in its region, {config.region}.")
+        raise invalid(f"{arn} is elsewhere: the target of a schedule is in its region, {config.here}.")
     for name, service in _PARAMETERS.items():
         if target.get(name) and parts[2] != service:
             raise invalid(f"{name} cannot be given for a target of {parts[2]}.")

@@ -182,7 +182,7 @@ class Topics:
         if self._config.is_elsewhere(endpoint):
             raise invalid(
                 "Endpoint Reason: this version of Statewright delivers to queues and functions of the topic's region, "
-                f"{self._config.region}"
+                f"{self._config.here}"
             )
         scope = attributes.get("FilterPolicyScope", ATTRIBUTES)
         try:

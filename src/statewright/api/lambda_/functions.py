@@ -36,6 +36,7 @@ refuse_with("lambda", _refused)
 @operation("lambda", "CreateFunction")
 async def create_function(app: App, _call: Call, request: Json) -> Json:
     """Create a function, and publish its first version if requested."""
+    _check_role(app, request)
     functions = app.services.functions
     function = await functions.definitions.create(
         request["FunctionName"], request, _code(request["Code"]), tags=request.get("Tags")
@@ -46,6 +47,12 @@ async def create_function(app: App, _call: Call, request: Json) -> Json:
         own = function_arn(app.config, function.name)
         return views.being_created(app, {**views.version(app, function, version), "FunctionArn": own})
     return views.being_created(app, views.latest(app, function))
+
+
+def _check_role(app: App, request: Json) -> None:
+    """Refuse a role of another account. Raises: ApiError (`AccessDeniedException`)."""
+    if app.config.is_of_other_account(request.get("Role") or ""):
+        raise refusal("AccessDeniedException", "Cross-account pass role is not allowed.", status=403)
 
 
 @operation("lambda", "UpdateFunctionCode")
@@ -66,6 +73,7 @@ async def update_function_code(app: App, _call: Call, request: Json) -> Json:
 @operation("lambda", "UpdateFunctionConfiguration")
 async def update_function_configuration(app: App, _call: Call, request: Json) -> Json:
     """Change the settings of a function."""
+    _check_role(app, request)
     function = await app.services.functions.definitions.update_configuration(
         request["FunctionName"], request, revision_id=request.get("RevisionId")
     )

@@ -9,7 +9,7 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from statewright.api.operations import App, Call
-from statewright.api.sqs.errors import no_such_queue
+from statewright.api.sqs.errors import denied, no_such_queue
 from statewright.queues.queues import Queue
 
 _SERVICE_HOST: Final = ".amazonaws."
@@ -19,7 +19,7 @@ def queue_at(app: App, url: str) -> Queue:
     """The queue of a URL, regardless of its scheme and host, which depend on how the caller reaches this server.
 
     The hosts of the service itself name a region, which has to be the caller's. A bare name is taken, too (observed).
-    Raises: ApiError (`QueueDoesNotExist`, also for a text that is no URL).
+    Raises: ApiError (`QueueDoesNotExist`, also for a text that is no URL; `AccessDenied` for another account's).
     """
     before, _, name = url.rpartition("/")
     if before.rpartition("/")[2] == app.config.account and _SERVICE_HOST not in before:
@@ -27,6 +27,8 @@ def queue_at(app: App, url: str) -> Queue:
         return app.services.queues.find(name)
     address = urlsplit(url)
     parts = [unquote(part) for part in address.path.split("/") if part]
+    if parts[-2:-1] and parts[-2].rpartition(".")[2] in set(app.config.accounts.values()) - {app.config.account}:
+        raise denied(url)
     if "/" in url and (parts[-2:-1] not in ([app.config.account], [_owner(app)]) or _is_elsewhere(app, address.netloc)):
         raise no_such_queue()
     return app.services.queues.find(parts[-1] if parts else "")

@@ -41,6 +41,11 @@ def no_such_queue() -> ApiError:
     return ApiError("QueueDoesNotExist", NO_SUCH_QUEUE)
 
 
+def denied(url: str) -> ApiError:
+    """The answer to a request for a queue of another account."""
+    return ApiError("AccessDenied", f"Access to the resource {url[:2_000]} is denied.", status=403)
+
+
 def invalid(reason: str) -> ApiError:
     """An `InvalidParameterValue`."""
     return ApiError("InvalidParameterValueException", reason)
