@@ -218,7 +218,19 @@ class _Common:
         posts = Deliveries(store.catalogue, clock, target_calls, POST, shard=store.shard)
         shared = home.app.services.part if home is not None else None
         ground = Ground(
-            store, clock, config, data, self.endpoint, metrics, engine, integrations, deliveries, posts, shared, account
+            store,
+            clock,
+            config,
+            data,
+            self.endpoint,
+            metrics,
+            engine,
+            integrations,
+            deliveries,
+            posts,
+            calls.invoke,
+            shared,
+            account,
         )
         services = Services(Building(ground, OF_ALL if is_home else SHARED))
         # Metrics are counted from the start, by the engine, too.

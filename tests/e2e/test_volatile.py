@@ -94,7 +94,6 @@ def test_another_service_answers_and_outlives_the_server(tmp_path: Path) -> None
 def test_services_whose_resources_are_the_servers_own_are_refused(server: Server) -> None:
     """Also where moto is: what it would make, this server would not run."""
     for name, call, members, instead in [
-        ("cloudformation", "describe_stacks", {}, "statewright deploy FILE"),
         ("resourcegroupstaggingapi", "get_resources", {}, "Ask each service"),
         ("cloudcontrol", "list_resources", {"TypeName": "AWS::SQS::Queue"}, "statewright deploy FILE"),
         ("apigatewayv2", "get_apis", {}, "by its own API"),
@@ -104,7 +103,7 @@ def test_services_whose_resources_are_the_servers_own_are_refused(server: Server
         error = refused.value.response["Error"]
         assert (error["Code"], instead in error["Message"]) == ("UnknownService", True), error
     states = client(server, "stepfunctions")
-    task = {"Type": "Task", "Resource": "arn:aws:states:::aws-sdk:cloudformation:describeStacks", "End": True}
+    task = {"Type": "Task", "Resource": "arn:aws:states:::aws-sdk:servicecatalog:listPortfolios", "End": True}
     definition = json.dumps({"StartAt": "T", "States": {"T": {**task, "Parameters": {}}}})
     machine = states.create_state_machine(name="refused", definition=definition, roleArn=ROLE)
     run = states.start_execution(stateMachineArn=machine["stateMachineArn"])

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from statewright.events.deliveries import Deliveries
     from statewright.integrations.registry import Registry
     from statewright.metrics.recorder import Recorder
+    from statewright.stacks.threads import Invoke
     from statewright.stores.store import Store
 
 T = TypeVar("T")
@@ -51,7 +52,8 @@ class Ground:
     """The foundation that every part is built on.
 
     `data` is the folder beside the store, `None` if nothing is durable; `endpoint` returns this process's own address.
-    Calls of `posts` go to endpoints outside, which may be slow: schedules and rules do not wait for them.
+    Calls of `posts` go to endpoints outside, which may be slow: schedules and rules do not wait for them. `invoke` runs
+    an operation of this process.
     """
 
     store: Store
@@ -64,6 +66,7 @@ class Ground:
     integrations: Registry
     deliveries: Deliveries
     posts: Deliveries
+    invoke: Invoke
     default: Callable[[Build], object] | None = None
     """Returns a part of the default region, running, given the function that builds it; `None` there."""
     account: str = ""

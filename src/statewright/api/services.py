@@ -14,6 +14,8 @@ from statewright.api.apigatewayv2.service import SERVICE as APIGATEWAYV2
 from statewright.api.apigatewayv2.service import build_apis, build_data_plane
 from statewright.api.batch.service import SERVICE as BATCH
 from statewright.api.building import Building, Part
+from statewright.api.cloudformation.service import SERVICE as CLOUDFORMATION
+from statewright.api.cloudformation.service import build_change_sets, build_stacks
 from statewright.api.cloudwatch.service import SERVICE as MONITORING
 from statewright.api.cloudwatch.service import build_alarms, build_dashboards, build_metrics
 from statewright.api.dynamodb.service import SERVICE as DYNAMODB
@@ -58,6 +60,7 @@ SERVICES: Final = (
     STATES,
     APIGATEWAYV2,
     BATCH,
+    CLOUDFORMATION,
     DYNAMODB,
     DYNAMODBSTREAMS,
     ECR,
@@ -157,6 +160,8 @@ class Services:
     alarms = Built(build_alarms, calls_others=True)
     pipes = Built(build_pipes, calls_others=True)
     lifecycles = Built(build_lifecycles, calls_others=True)
+    stacks = Built(build_stacks, calls_others=True)
+    change_sets = Built(build_change_sets, calls_others=True)
 
     def part(self, build: Callable[[Building], object]) -> object:
         """The part that a function builds, started if the system runs."""

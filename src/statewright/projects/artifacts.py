@@ -14,7 +14,7 @@ from statewright.payload import Json
 from statewright.projects.cloudformation import Stack
 from statewright.projects.code.builds import SOURCES, built, has_handler
 from statewright.projects.code.foreign_layers import is_foreign, what_to_do
-from statewright.projects.deploy.functions import NOT_RUN
+from statewright.projects.deploy.compute.functions import NOT_RUN
 from statewright.projects.evaluation import waits
 from statewright.projects.resources import Resource
 from statewright.projects.sources import Steps, meant
@@ -30,8 +30,18 @@ _PROPERTY: Final = {FUNCTION: "Code", LAYER: "Content", MACHINE: "DefinitionS3Lo
 _REMOTE: Final = ("s3://", "https://", "http://")
 
 
-def attach(stack: Stack, locate: Locate | None = None) -> None:
-    """Give every function, layer and machine of a stack its local files, and check that they exist."""
+def attach(stack: Stack, locate: Locate | None = None, *, is_served: bool = False) -> None:
+    """Give every function, layer and machine of a stack its local files, and check that they exist.
+
+    A template that `is_served` has none: what it names are objects in buckets.
+    """
+    if is_served:
+        for resource in list(stack.resources.values()):
+            if resource.type == MACHINE:
+                stack.resources[resource.id] = _whole(stack, resource)
+            elif resource.type == FUNCTION:
+                stack.resources[resource.id] = _without_foreign_layers(stack, resource)
+        return
     for resource in list(stack.resources.values()):
         name = _PROPERTY.get(resource.type)
         if name is not None and resource.code is None and resource.definition is None:

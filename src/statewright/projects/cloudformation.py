@@ -33,11 +33,16 @@ _CONTROL_ATTRIBUTES: Final = ("Type", "Properties", "DependsOn", "Condition", "D
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The identity of a stack. `partition` and `suffix` follow from the region."""
+    """The identity of a stack. `partition` and `suffix` follow from the region.
+
+    `stack_id` is the ARN of a stack that a server has; that of any other is derived from its name.
+    """
 
     name: str
     account: str
     region: str
+    stack_id: str = ""
+    notified: tuple[str, ...] = ()
 
     @property
     def partition(self) -> str:
@@ -55,9 +60,9 @@ class Identity:
             "AWS::Region": self.region,
             "AWS::Partition": self.partition,
             "AWS::StackName": self.name,
-            "AWS::StackId": arn,
+            "AWS::StackId": self.stack_id or arn,
             "AWS::URLSuffix": "amazonaws.com.cn" if self.partition == "aws-cn" else "amazonaws.com",
-            "AWS::NotificationARNs": [],
+            "AWS::NotificationARNs": list(self.notified),
         }
 
 
@@ -102,6 +107,7 @@ class Stack:
         *,
         parameters: Mapping[str, Json] | None = None,
         imports: Callable[[str], Json] | None = None,
+        stored: Mapping[str, str] | None = None,
         prefix: str = "",
     ) -> None:
         self.template = template
@@ -120,6 +126,7 @@ class Stack:
         self.generated: dict[str, str] = {}
         self.implied: dict[str, Resource] = {}
         self._imports = imports
+        self._stored = stored
         self._pseudo = identity.pseudo()
         self._conditions: dict[str, bool | None] = {}
         self._faults: dict[str, str] = {}
@@ -425,6 +432,9 @@ class Stack:
             self.sources.error(place, f"the value of the parameter {name} must be a text")
             text = ""
         stored = _SSM.fullmatch(kind)
+        if stored and self._stored is not None:
+            found = self._stored.get(name, "")
+            return found.split(",") if _LIST.fullmatch(stored[1]) else found
         if stored:
             # The store is asked at deployment, by the dynamic reference that means the same.
             reference = "{{resolve:ssm:" + text + "}}"

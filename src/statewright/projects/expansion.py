@@ -26,12 +26,12 @@ MAX_ROUNDS: Final = 5_000
 MAX_NESTING: Final = 150
 
 
-def expand(stack: Stack) -> None:
-    """Write out the loops and includes of a stack's template."""
+def expand(stack: Stack, *, is_served: bool = False) -> None:
+    """Write out the loops and includes of a stack's template; one that `is_served` includes no files."""
     _check_transforms(stack)
     template = stack.template
     if template.mentions("Fn::ForEach") or template.mentions(INCLUDE):
-        stack.value = _Expansion(stack).whole(stack.value)
+        stack.value = _Expansion(stack, is_served).whole(stack.value)
 
 
 def transforms_of(value: Mapping[str, Json]) -> list[str]:
@@ -59,8 +59,9 @@ def _is_idle(body: Mapping[str, Json]) -> bool:
 class _Expansion:
     """One template, being written out. `_names` are the loop variables of the moment."""
 
-    def __init__(self, stack: Stack) -> None:
+    def __init__(self, stack: Stack, is_served: bool) -> None:
         self._stack = stack
+        self._is_served = is_served
         self._names: dict[str, str] = {}
         self._rounds = 0
         self._included = 0
@@ -154,7 +155,7 @@ class _Expansion:
         parameters = body.get("Parameters")
         location = parameters.get("Location") if isinstance(parameters, dict) else None
         location = stack.fold(location, (*steps, "Parameters", "Location"))
-        if not isinstance(location, str) or location.startswith(("s3://", "https://", "http://")):
+        if self._is_served or not isinstance(location, str) or location.startswith(("s3://", "https://", "http://")):
             stack.sources.error(place, "AWS::Include needs the Location of a local file; what it would add is missing")
             return {}
         self._included += 1

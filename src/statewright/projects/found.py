@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from statewright.config import Config
-from statewright.projects.deploy.packages import code_files
+from statewright.projects.deploy.compute.packages import code_files
 from statewright.projects.finding import SERVERLESS, TEMPLATES
 from statewright.projects.functions import find_functions
 from statewright.projects.plain import folder_files, read_folder, with_tables

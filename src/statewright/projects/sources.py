@@ -92,6 +92,11 @@ class Sources:
             self._templates[path] = self._read(path, at)
         return self._templates[path]
 
+    def given(self, path: Path, document: Document) -> Template:
+        """A document that was not read from a file; messages name it by a path."""
+        template = self._templates[path] = Template(path, document)
+        return template
+
     def text(self, path: Path, at: Place) -> str | None:
         """The text of a file; a finding at `at` where it cannot be read."""
         self.watch(path)

@@ -26,11 +26,17 @@ DEEPEST: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """The context that all stacks of a project share. `imports` gives the value of another stack's export."""
+    """The context that all stacks of a project share. `imports` gives the value of another stack's export.
+
+    `stored` are the values of parameters that name an entry of the parameter store; without them deployment looks.
+    A template that `is_served` was sent to a server: it names no local files, and stacks in it are resources.
+    """
 
     sources: Sources
     locate: Locate | None = None
     imports: Callable[[str], Json] | None = None
+    stored: Mapping[str, str] | None = None
+    is_served: bool = False
 
 
 def read_stack(
@@ -51,7 +57,10 @@ def read_stack(
     it is none itself; `origins` then gives the places of its resources in the file, and `generated` which other names
     they have.
     """
-    stack = Stack(template, identity, setting.sources, parameters=parameters, imports=setting.imports, prefix=prefix)
+    stack = Stack(
+        template, identity, setting.sources, parameters=parameters, imports=setting.imports, stored=setting.stored,
+        prefix=prefix,
+    )  # fmt: skip
     stack.origins.update(origins or {})
     if value is not None:
         stack.value = value
@@ -61,20 +70,22 @@ def read_stack(
     own = stack.section("Resources")
     stack.generated.update({name: id_ for name, id_ in (generated or {}).items() if name not in own})
     stack.read_parameters()
-    expansion.expand(stack)
-    children = _Children(stack, setting, depth)
+    expansion.expand(stack, is_served=setting.is_served)
+    children = None if setting.is_served else _Children(stack, setting, depth)
     sam.name_generated(stack)
     sam.without_lost(stack)
     stack.read_resources()
     is_serverless = sam.is_serverless(stack)
     if is_serverless:
         sam.transform(stack)
-    children.read_all()
+    if children is not None:
+        children.read_all()
     stack.read_outputs()
     if is_serverless:
         sam.add_referenced(stack)
-    attach(stack, setting.locate)
-    children.merge()
+    attach(stack, setting.locate, is_served=setting.is_served)
+    if children is not None:
+        children.merge()
     return stack
 
 

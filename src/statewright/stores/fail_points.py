@@ -31,9 +31,14 @@ IN_DRAIN: Final = "in-drain"
 """The server was asked to end and accepts nothing new; work under way is not written yet."""
 BEFORE_CLOSE: Final = "before-close"
 """The engine has stopped, the store is still open."""
+BEFORE_RESOURCE: Final = "before-resource"
+"""A stack's row says that a resource is under way; nothing is made, changed or deleted yet."""
+AFTER_RESOURCE: Final = "after-resource"
+"""A resource is made, changed or deleted, and the stack's row does not say so."""
 
 POINTS: Final = (
     BEFORE_COMMIT, AFTER_COMMIT, BEFORE_DISPATCH, DISPATCHED, RESULT, IN_COPY, IN_MIGRATION, IN_DRAIN, BEFORE_CLOSE,
+    BEFORE_RESOURCE, AFTER_RESOURCE,
 )  # fmt: skip
 
 _armed: str | None = None

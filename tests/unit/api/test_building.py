@@ -105,4 +105,4 @@ def test_every_part_of_a_system_is_built_and_started_in_order():
         assert called.index(services.queues) < called.index(services.event_sources)
         events = [services.scheduler, services.buses, services.archives]
         observers = [services.log_filters, services.alarms]
-        assert callers == [*events, *observers, services.pipes, services.lifecycles]
+        assert callers == [*events, *observers, services.pipes, services.lifecycles, services.stacks]

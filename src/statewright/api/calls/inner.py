@@ -15,7 +15,7 @@ from statewright.api.errors import status_of
 from statewright.api.models import load_model
 from statewright.api.operations import App, Call, perform
 from statewright.api.service import QUERY, Service
-from statewright.api.services import SERVICES
+from statewright.api.services import SERVICES, service_named
 from statewright.errors import ApiError
 from statewright.integrations.registry import OwnCalls
 from statewright.payload import Json, JsonObject
@@ -68,6 +68,10 @@ class InnerCalls:
         except ApiError as error:
             error.status = status_of(error, "lambda")
             raise
+
+    async def invoke(self, service: str, operation: str, request: JsonObject) -> Json:
+        """Run an operation of a service by any of its names. Raises: ApiError."""
+        return await self.service(service_named(service))(operation, request, request_id=chance.uuid4())
 
     def service(self, service: Service) -> OwnInvoker:
         """The invoker of the operations of one service."""

@@ -17,7 +17,6 @@ _INSTEAD: Final = {
     "apigatewayv2": "Call the state machine or the function by its own API",
     "application-autoscaling": "Leave it out: tables and functions have no capacity here that could be scaled",
     "cloudcontrolapi": _DEPLOY,
-    "cloudformation": _DEPLOY,
     "config": _ASK_EACH,
     "resource-explorer-2": _ASK_EACH,
     "resource-groups": _ASK_EACH,

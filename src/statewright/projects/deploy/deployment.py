@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -26,12 +26,12 @@ from statewright.projects.deploy.kinds import (
     Wanted,
     text_of,
 )
+from statewright.projects.deploy.making import Making, made
 from statewright.projects.deploy.needs import Need, needs_of
 from statewright.projects.deploy.record import OtherProjects, Record
 from statewright.projects.deploy.registry import IGNORED, kind_of
 from statewright.projects.evaluation import Unresolved
 from statewright.projects.functions import CodeError
-from statewright.projects.intrinsics import resolve
 from statewright.projects.resources import Place, Project, ProjectKind, Resource
 
 _REVISIONS: Final = frozenset(
@@ -142,7 +142,7 @@ class Deployment:
         report.needs = needs_of(project, [one.id for one in report.results if one.outcome == "noted"])
         for name, value in project.outputs.items():
             try:
-                report.outputs[name] = resolve(value, _Look(self._refs, self._failed, self._noted), self._dynamic)
+                report.outputs[name] = self._making().value(value)
             except (Unresolved, CallRefused):
                 continue
         return report
@@ -173,7 +173,7 @@ class Deployment:
         try:
             wanted = self._wanted(project, resource, kind, before)
             name = shown_name(wanted)
-            known = self._made(site, wanted, kind)
+            known = made(site, wanted, kind)
         except LeftOut as left:
             return self._left_out(project, resource, kind, str(left))
         except CallRefused as refused:
@@ -201,14 +201,14 @@ class Deployment:
             return self._bad(resource, kind, name, f"its properties do not have the expected form ({what})", ())
         return self._kept(site, resource, kind, name, before, known)
 
+    def _making(self) -> Making:
+        return Making(self.call, self.account, self.region, self._refs, self._noted, self.is_dry)
+
     def _is_blocked(self, id: str) -> bool:
         return id in self._failed and not (self.goes_on and id in self._refs)
 
     def _wanted(self, project: Project, resource: Resource, kind: Kind, before: Known | None) -> Wanted:
-        look = _Look(self._refs, self._failed, self._noted)
-        properties = resolve(resource.properties, look, self._dynamic)
-        if not isinstance(properties, dict):
-            raise CannotApply("its properties must be an object")
+        properties = self._making().properties(resource)
         given = properties.get(kind.name) if kind.name else None
         name = text_of(given) if given else generated_name(project, resource, kind.longest)
         stack = resource.stack or project.name
@@ -217,27 +217,7 @@ class Deployment:
                 f"the name {name} has {len(name)} characters, at most {kind.longest} are allowed, and {stack} in it is "
                 f"the name of the stack: {_SHORTER[project.kind]}"
             )
-        return Wanted(resource, properties, name, self._arn(kind, name), before)
-
-    def _arn(self, kind: Kind, name: str) -> str:
-        if not kind.arn:
-            return ""
-        return "arn:aws:" + kind.arn.format(region=self.region, account=self.account, name=name)
-
-    def _made(self, site: Site, wanted: Wanted, kind: Kind) -> Known:
-        try:
-            given = kind.apply(site, wanted)
-        except CallRefused as refused:
-            if not (site.created and refused.is_taken):
-                raise
-            # Another deployment has created it meanwhile: compare with what exists now.
-            site.begin()
-            given = kind.apply(site, wanted)
-        attributes = {"Arn": wanted.arn, **given}
-        ref = attributes.pop("Ref", None)
-        if ref is None:
-            ref = wanted.arn if kind.ref == "arn" else wanted.name
-        return Known(wanted.resource.type, text_of(ref), attributes, wanted.resource.retain)
+        return Wanted(resource, properties, name, self._making().arn(kind, name), before)
 
     def _kept(
         self, site: Site, resource: Resource, kind: Kind, name: str, before: Known | None, known: Known
@@ -257,7 +237,7 @@ class Deployment:
     def _left_out(self, project: Project, resource: Resource, kind: Kind, reason: str) -> Result:
         given = resource.properties.get(kind.name) if kind.name and isinstance(resource.properties, dict) else None
         name = given if isinstance(given, str) else generated_name(project, resource, kind.longest)
-        arn = self._arn(kind, name)
+        arn = self._making().arn(kind, name)
         known = Known(resource.type, arn if kind.ref == "arn" and arn else name, {"Arn": arn} if arn else {})
         self._refs[resource.id] = known
         self._noted.add(resource.id)
@@ -290,41 +270,6 @@ class Deployment:
             stays, at,
         )  # fmt: skip
 
-    def _dynamic(self, reference: str) -> str:
-        """The value of a `{{resolve:...}}`: a parameter or a secret of the server. Raises: Unresolved."""
-        service, _, rest = reference.partition(":")
-        try:
-            if service in ("ssm", "ssm-secure"):
-                found = self.call("ssm", "GetParameter", {"Name": rest, "WithDecryption": True})
-                return str(found["Parameter"]["Value"])
-            if service == "secretsmanager":
-                return self._secret(rest)
-        except CallRefused as refused:
-            if self.is_dry and self._will_exist(service, rest):
-                return TO_COME
-            raise Unresolved(f"{{{{resolve:{reference}}}}}: {refused}") from None
-        raise Unresolved(f"{{{{resolve:{reference}}}}} is not known here")
-
-    def _will_exist(self, service: str, rest: str) -> bool:
-        """True if the project itself makes the parameter or secret of a dynamic reference."""
-        kind = "AWS::SecretsManager::Secret" if service == "secretsmanager" else "AWS::SSM::Parameter"
-        name = rest.partition(":SecretString")[0]
-        return any(known.type == kind and known.ref in (name, TO_COME) for known in self._refs.values())
-
-    def _secret(self, rest: str) -> str:
-        import json
-
-        # Source: CloudFormation user guide: secret-id:secret-string:json-key:version-stage:version-id.
-        secret, _, tail = rest.partition(":SecretString")
-        text = str(self.call("secretsmanager", "GetSecretValue", {"SecretId": secret})["SecretString"])
-        key = tail.split(":")[1] if tail.startswith(":") else ""
-        if not key:
-            return text
-        try:
-            return text_of(json.loads(text)[key])
-        except (ValueError, KeyError, TypeError):
-            raise Unresolved(f"the secret {secret} has no key {key}") from None
-
     # ------------------------------------------------------------------ what is asked for no more
 
     def _gone(self, site: Site, project: Project, report: Report, prune: bool) -> None:
@@ -352,40 +297,6 @@ class Deployment:
                 self._refs.pop(key, None)
             name = short_ref(known.ref)
             self._add(report, Result(key, known.type, kind.noun, name, outcome, None, message, stays=True))
-
-
-class _Look:
-    """The values of existing resources for those that refer to them."""
-
-    def __init__(self, refs: Mapping[str, Known], failed: Mapping[str, str], noted: set[str]) -> None:
-        self._refs = refs
-        self._failed = failed
-        self._noted = noted
-
-    def ref(self, id: str) -> Json:
-        """Raises: Unresolved."""
-        return self._known(id).ref
-
-    def attribute(self, id: str, name: str) -> Json:
-        """Raises: Unresolved."""
-        known = self._known(id)
-        found: Json = known.attributes
-        if name in known.attributes:
-            return known.attributes[name]
-        for part in name.split("."):
-            found = found.get(part) if isinstance(found, Mapping) else None
-        if found is not None:
-            return found
-        if id in self._noted:
-            # References to a resource that is left out still get a string, so that the rest can be deployed.
-            return f"{known.ref}.{name}"
-        raise Unresolved(f"{id} ({known.type}) has no attribute {name}")
-
-    def _known(self, id: str) -> Known:
-        known = self._refs.get(id)
-        if known is None:
-            raise Unresolved(f"{id} does not exist")
-        return known
 
 
 def _arn_of(known: Known | None) -> str | None:

@@ -50,7 +50,7 @@ class Known:
 class Wanted:
     """A resource as it is to be: its properties without functions, its name and its ARN.
 
-    `before` is what the last deployment made of it.
+    `before` is what the last deployment made of it. `shared` are tags that all resources of a stack get.
     """
 
     resource: Resource
@@ -58,6 +58,7 @@ class Wanted:
     name: str
     arn: str
     before: Known | None = None
+    shared: Mapping[str, str] = field(default_factory=dict)
 
     def text(self, member: str, default: str = "") -> str:
         """A property as text; objects as JSON."""
@@ -99,11 +100,14 @@ class Wanted:
         """The property `Tags`, whether it is an object or a list of keys and values."""
         found = self.properties.get("Tags")
         if isinstance(found, dict):
-            return {str(key): text_of(value) for key, value in found.items()}
+            return {**self.shared, **{str(key): text_of(value) for key, value in found.items()}}
         return {
-            str(one.get("Key")): text_of(one.get("Value", ""))
-            for one in (found if isinstance(found, list) else [])
-            if isinstance(one, dict)
+            **self.shared,
+            **{
+                str(one.get("Key")): text_of(one.get("Value", ""))
+                for one in (found if isinstance(found, list) else [])
+                if isinstance(one, dict)
+            },
         }
 
 
@@ -217,7 +221,9 @@ class Kind:
     `name` is the property with its name, and `longest` how long one may be. `arn` is the form of its ARN:
     `sqs:{region}:{account}:{name}`. `ref` says what `Ref` gives; `attributes` are what `Fn::GetAtt` gives besides
     `Arn`, in the same form, with `{arn}`. `lost` says why resources of a type are never made: nothing of theirs is
-    evaluated but their name, and references to them get a text.
+    evaluated but their name, and references to them get a text. `fixed` are properties, besides the name, that cannot
+    be changed: a stack makes another resource instead; `("*",)` are all of them. `required` are those that a stack
+    refuses to do without.
     """
 
     noun: str
@@ -229,6 +235,8 @@ class Kind:
     ref: Literal["name", "arn"] = "name"
     attributes: Mapping[str, str] = field(default_factory=dict)
     lost: str = ""
+    fixed: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
 
 
 def text_of(value: Json) -> str:

@@ -7,9 +7,6 @@ from typing import Final
 from statewright.projects.deploy import (
     bucket_rules,
     buckets,
-    function_parts,
-    functions,
-    jobs,
     machines,
     queues,
     schedules,
@@ -17,6 +14,7 @@ from statewright.projects.deploy import (
     tables,
     topics,
 )
+from statewright.projects.deploy.compute import function_parts, functions, jobs
 from statewright.projects.deploy.kinds import Kind, never_made
 from statewright.projects.deploy.monitoring import alarms, archives, log_filters
 from statewright.projects.deploy.records import image_repositories, principals, roles

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from statewright.projects.deploy.packages import code_files, package_of
+from statewright.projects.deploy.compute.packages import code_files, package_of
 from tests.unit.projects.reading import write
 
 FILES = ["a.py", "lib/b.py", "lib/deep/c.json", "lib/deep/d.txt", "serverless.yml", ".hidden", "__pycache__/a.pyc"]

@@ -11,6 +11,7 @@ from typing import Final
 
 from statewright.payload import Json, JsonMapping, JsonObject
 from statewright.projects.deploy.calls import CallRefused
+from statewright.projects.deploy.compute.packages import inline_package, package_of, sha256_of
 from statewright.projects.deploy.kinds import (
     TO_COME,
     CannotApply,
@@ -23,7 +24,6 @@ from statewright.projects.deploy.kinds import (
     text_of,
     typed,
 )
-from statewright.projects.deploy.packages import inline_package, package_of, sha256_of
 from statewright.projects.functions import RUNTIME, pack
 
 SERVICE: Final = "lambda"

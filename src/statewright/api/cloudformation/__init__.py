@@ -1,0 +1,1 @@
+"""The CloudFormation API: one function per operation."""

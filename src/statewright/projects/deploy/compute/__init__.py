@@ -1,0 +1,1 @@
+"""Functions and jobs: how their resources are made."""

@@ -1,0 +1,538 @@
+"""One operation of a stack, from any point at which it may have been interrupted, to its end.
+
+1. The stack's row names the operation and its phase; each phase may be begun again.
+2. A resource's row says that it is under way before anything is made, with the name that it gets: an applier that runs
+   again finds what the first one made by that name.
+3. A resource that is done names the operation, so that it is not touched again.
+4. Nothing is deleted before the new resources are there: a rollback finds what was replaced or is no longer wanted.
+
+Events are in the service's words. Source: recorded events; CloudFormation user guide, "Stack failure options".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from statewright.clock import Clock
+from statewright.errors import ApiError
+from statewright.projects.deploy.calls import CallRefused
+from statewright.projects.deploy.registry import kind_of
+from statewright.projects.evaluation import Unresolved
+from statewright.stacks.journal import Change, Journal, Live, Said
+from statewright.stacks.planner import GONE, Planner
+from statewright.stacks.plans import Plan, Planned
+from statewright.stacks.records import Made, Operation, Output, Phase, ResourceEntry, StackEntry
+from statewright.stacks.resources import ResourceFailed, Resources, fixed_changes, references_of
+from statewright.stores import fail_points
+
+DONE: Final = frozenset({"CREATE_COMPLETE", "UPDATE_COMPLETE"})
+INITIATED: Final = "Resource creation Initiated"
+REPLACING: Final = "Requested update requires the creation of a new physical resource; hence creating one."
+_SKIPPING: Final = ("Retain", "RetainExceptOnCreate", "Snapshot")
+
+
+class Running:
+    """Runs the operation of one stack."""
+
+    def __init__(self, live: Live, journal: Journal, planner: Planner, resources: Resources, clock: Clock) -> None:
+        self._live = live
+        self._journal = journal
+        self._planner = planner
+        self._resources = resources
+        self._clock = clock
+
+    async def run(self) -> None:
+        """Run it to its end. Raises: StoreError."""
+        phases = {
+            "apply": self._apply,
+            "cleanup": self._clean_up,
+            "rollback": self._roll_back,
+            "rollback-cleanup": self._clean_up_after_rollback,
+            "delete": self._delete_all,
+        }
+        while self._live.stack.operation is not None:
+            await phases[self._live.stack.operation.phase]()
+
+    @property
+    def _operation(self) -> Operation:
+        operation = self._live.stack.operation
+        assert operation is not None
+        return operation
+
+    # ------------------------------------------------------------------ making
+
+    async def _apply(self) -> None:
+        stack = self._live.stack
+        assert stack.source is not None
+        try:
+            plan = await self._planner.plan(stack, stack.source)
+        except ApiError as error:
+            await self._failed(f"{error.message} Rollback requested by user.")
+            return
+        if plan.lacking:
+            await self._failed(f"No export named {plan.lacking[0]} found. Rollback requested by user.")
+            return
+        for number, planned in enumerate(plan.resources.values()):
+            if self._operation.cancelled:
+                await self._failed("User Initiated")
+                return
+            try:
+                await self._one(planned, number)
+            except ResourceFailed:
+                verb = "create" if self._live.rows[planned.resource.id].status == "CREATE_FAILED" else "update"
+                words = f"The following resource(s) failed to {verb}: [{planned.resource.id}]. "
+                await self._failed(words if self._operation.keeps_failed else f"{words}Rollback requested by user.")
+                return
+        await self._finish(plan)
+
+    async def _finish(self, plan: Plan) -> None:
+        """The stack has its resources: its outputs follow, and the deletion of what it no longer has."""
+        try:
+            outputs = await self._outputs(plan)
+        except ResourceFailed as problem:
+            await self._failed(f"{problem} Rollback requested by user.")
+            return
+        now_ms = self._clock.now_ms()
+        if self._operation.kind == "create":
+
+            def complete(stack: StackEntry) -> StackEntry:
+                return replace(
+                    stack, status="CREATE_COMPLETE", reason="", outputs=outputs, imports=plan.imports, operation=None,
+                    description=plan.description, before=None,
+                )  # fmt: skip
+
+            await self._end(complete, Said("CREATE_COMPLETE"))
+            return
+
+        def clean(stack: StackEntry) -> StackEntry:
+            return replace(
+                stack, status="UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", reason="", outputs=outputs, imports=plan.imports,
+                description=plan.description, updated_ms=now_ms, before=None,
+                operation=replace(self._operation, phase="cleanup"),
+            )  # fmt: skip
+
+        gone = [row for id_, row in self._live.rows.items() if id_ not in plan.resources]
+        marked = [replace(row, operation=f"{self._operation.id} gone") for row in gone]
+        await self._journal.save(self._live, clean, rows=marked, events=[Said("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS")])
+
+    async def _outputs(self, plan: Plan) -> list[Output]:
+        """The values of the outputs. Raises: ResourceFailed with the service's text."""
+        refs = references_of(self._made())
+        found = []
+        others = await self._planner.exports(besides=self._live.stack.id)
+        for name, planned in plan.outputs.items():
+            if planned.export in others and planned.export is not None:
+                owner, _ = others[planned.export]
+                raise ResourceFailed(f"Export with name {planned.export} is already exported by stack {owner.name}.")
+            try:
+                value = await self._resources.output(planned.value, refs)
+            except (Unresolved, CallRefused) as problem:
+                raise ResourceFailed(_output_text(name, str(problem))) from None
+            found.append(Output(name, value, planned.description, planned.export))
+        return found
+
+    async def _one(self, planned: Planned, number: int) -> None:
+        """Make one resource what it is to be. Raises: ResourceFailed once its failure is written."""
+        id_ = planned.resource.id
+        row = self._live.rows.get(id_)
+        is_resumed = row is not None and row.operation == self._operation.id
+        if row is not None and is_resumed and row.status in DONE:
+            return
+        before = row.before if row is not None and is_resumed else row.now if row is not None else None
+        if before is None:
+            await self._create(planned, number, row if is_resumed else None, row)
+        else:
+            assert row is not None
+            await self._change(planned, number, row, before, is_resumed=is_resumed)
+
+    async def _create(
+        self, planned: Planned, number: int, resumed: ResourceEntry | None, old: ResourceEntry | None
+    ) -> None:
+        stack, id_, kind = self._live.stack, planned.resource.id, planned.resource.type
+        operation = self._operation.id
+        fresh = ResourceEntry(
+            stack.id, id_, number, "CREATE_IN_PROGRESS", self._clock.now_ms(), operation=operation,
+            stored=old.stored if old is not None else 0,
+        )  # fmt: skip
+        refs = references_of(self._made(besides=id_))
+        name = resumed.now.name if resumed is not None and resumed.now is not None else ""
+        try:
+            target = await self._resources.wanted(stack, planned, refs, name)
+        except ResourceFailed as problem:
+            begun = Said("CREATE_IN_PROGRESS", logical=id_, type=kind)
+            await self._fail_one(replace(fresh, now=Made(kind, "")), "CREATE_FAILED", problem, begun)
+            raise
+        begun = Said("CREATE_IN_PROGRESS", logical=id_, type=kind, properties=target.resolved)
+        if resumed is None:
+            if await self._resources.exists(id_, target):
+                taken = ResourceFailed(f"{target.name} already exists")
+                await self._fail_one(replace(fresh, now=replace(target, name="")), "CREATE_FAILED", taken, begun)
+                raise taken
+            await self._journal.save(self._live, rows=[replace(fresh, now=target)], events=[begun])
+        fail_points.passed(fail_points.BEFORE_RESOURCE)
+        try:
+            made = await self._resources.make(stack, id_, target, None, refs)
+        except ResourceFailed as problem:
+            await self._fail_one(self._live.rows[id_], "CREATE_FAILED", problem)
+            raise
+        fail_points.passed(fail_points.AFTER_RESOURCE)
+        initiated = replace(begun, physical=made.ref, reason=INITIATED)
+        await self._done(made, "CREATE_COMPLETE", initiated, replace(begun, physical=made.ref, reason=made.lost))
+
+    async def _change(
+        self, planned: Planned, number: int, row: ResourceEntry, before: Made, *, is_resumed: bool
+    ) -> None:
+        stack, id_, type_ = self._live.stack, planned.resource.id, planned.resource.type
+        kind = kind_of(type_)
+        refs = references_of(self._made(besides=id_))
+        known = row.now.name if is_resumed and row.now is not None else before.name if before.type == type_ else ""
+        try:
+            target = await self._resources.wanted(stack, planned, refs, known)
+        except ResourceFailed as problem:
+            begun = Said("UPDATE_IN_PROGRESS", logical=id_, type=type_, physical=before.ref)
+            await self._fail_one(self._under_way(row, number, before, before), "UPDATE_FAILED", problem, begun)
+            raise
+        if not is_resumed and not _differs(before, target):
+            await self._keep(row, number, before, target)
+            return
+        replaces = before.type != target.type or bool(fixed_changes(kind, before, target))
+        begun = Said(
+            "UPDATE_IN_PROGRESS", REPLACING if replaces else "", id_, before.ref, type_, target.resolved
+        )  # fmt: skip
+        if replaces and not is_resumed:
+            target = await self._in_its_place(planned, row, before, target, begun)
+        if not is_resumed:
+            await self._journal.save(self._live, rows=[self._under_way(row, number, before, target)], events=[begun])
+        fail_points.passed(fail_points.BEFORE_RESOURCE)
+        try:
+            made = await self._resources.make(stack, id_, target, None if replaces else before, refs)
+        except ResourceFailed as problem:
+            await self._fail_one(self._live.rows[id_], "UPDATE_FAILED", problem)
+            raise
+        fail_points.passed(fail_points.AFTER_RESOURCE)
+        new = replace(begun, physical=made.ref, reason=made.lost)
+        events = [replace(new, reason=INITIATED), new] if replaces else [new]
+        await self._done(made, "UPDATE_COMPLETE", *events, old=[before] if replaces else ())
+
+    async def _in_its_place(
+        self, planned: Planned, row: ResourceEntry, before: Made, target: Made, begun: Said
+    ) -> Made:
+        """A resource that takes another's place: under another name. Raises: ResourceFailed once that is written."""
+        id_, kind = planned.resource.id, kind_of(target.type)
+        refused = None
+        if target.name == before.name and before.type == target.type and not before.lost:
+            if isinstance(target.resolved, dict) and kind.name and target.resolved.get(kind.name):
+                refused = ResourceFailed(
+                    "CloudFormation cannot update a stack when a custom-named resource requires replacing. Rename "
+                    f"{target.name} and update the stack again."
+                )
+            else:
+                refs = references_of(self._made(besides=id_))
+                target = await self._resources.wanted(self._live.stack, planned, refs)
+        if refused is None and await self._resources.exists(id_, target):
+            refused = ResourceFailed(f"{target.name} already exists")
+        if refused is not None:
+            under_way = self._under_way(row, row.number, before, before)
+            await self._fail_one(under_way, "UPDATE_FAILED", refused, begun)
+            raise refused
+        return target
+
+    def _under_way(self, row: ResourceEntry, number: int, before: Made, target: Made) -> ResourceEntry:
+        return replace(
+            row, number=number, status="UPDATE_IN_PROGRESS", updated_ms=self._clock.now_ms(), reason="",
+            operation=self._operation.id, now=target, before=before,
+        )  # fmt: skip
+
+    async def _keep(self, row: ResourceEntry, number: int, before: Made, target: Made) -> None:
+        """Nothing changes but what the stack itself knows of a resource."""
+        kept = replace(
+            before, folded=target.folded, needs=target.needs, deletion=target.deletion, replacing=target.replacing,
+            metadata=target.metadata,
+        )  # fmt: skip
+        if kept != before or row.number != number:
+            await self._journal.save(self._live, rows=[replace(row, number=number, now=kept)])
+
+    async def _done(self, made: Made, status: str, *events: Said, old: Iterable[Made] = ()) -> None:
+        id_ = events[-1].logical
+        row = self._live.rows[id_]
+        changed = replace(
+            row, status=status, reason=made.lost, updated_ms=self._clock.now_ms(), now=made, old=[*row.old, *old]
+        )
+        last = replace(events[-1], status=status)
+        await self._journal.save(self._live, rows=[changed], events=[*events[:-1], last])
+
+    async def _fail_one(self, row: ResourceEntry, status: str, problem: ResourceFailed, *begun: Said) -> None:
+        """Write the failure of a resource. What was made of it nevertheless is deleted with the rest."""
+        now = problem.partly
+        if now is None and row.now is not None:
+            now = replace(row.now, ref="") if row.before is None else row.before
+        failed = replace(row, status=status, reason=str(problem), updated_ms=self._clock.now_ms(), now=now)
+        said = Said(
+            status, str(problem), row.id, now.ref if now is not None else "",
+            row.now.type if row.now is not None else "", row.now.resolved if row.now is not None else None,
+        )  # fmt: skip
+        await self._journal.save(self._live, rows=[failed], events=[*begun, said])
+
+    # ------------------------------------------------------------------ failing
+
+    async def _failed(self, reason: str) -> None:
+        """The stack cannot become what it was to be: undo, delete or leave it, as its operation says."""
+        operation = self._operation
+        if operation.kind == "create" and operation.on_failure == "DELETE":
+            await self._turn("delete", "DELETE_IN_PROGRESS", reason)
+        elif operation.keeps_failed:
+            status = "CREATE_FAILED" if operation.kind == "create" else "UPDATE_FAILED"
+            await self._end(
+                lambda stack: replace(stack, status=status, reason=reason, operation=None), Said(status, reason)
+            )
+        elif operation.kind == "create":
+            await self._turn("rollback", "ROLLBACK_IN_PROGRESS", reason)
+        else:
+            await self._turn("rollback", "UPDATE_ROLLBACK_IN_PROGRESS", reason)
+
+    async def _turn(self, phase: Phase, status: str, reason: str = "") -> None:
+        def turned(stack: StackEntry) -> StackEntry:
+            return replace(stack, status=status, reason=reason, operation=replace(self._operation, phase=phase))
+
+        await self._journal.save(self._live, turned, events=[Said(status, reason)])
+
+    async def _end(self, change: Change, said: Said) -> None:
+        """The operation has ended."""
+        await self._journal.save(self._live, change, events=[said], also={self._live.stack.id: False})
+
+    async def _halt(self, status: str, reason: str) -> None:
+        """Stop at a failure from which a request may continue. Raises: Halted."""
+        await self._end(lambda stack: replace(stack, status=status, reason=reason), Said(status, reason))
+        raise Halted
+
+    # ------------------------------------------------------------------ undoing
+
+    async def _roll_back(self) -> None:
+        if self._operation.kind == "create":
+            await self._undo_creation()
+        else:
+            await self._undo_update()
+
+    async def _undo_creation(self) -> None:
+        failed = await self._delete_rows(list(self._live.rows.values()), is_rollback=True)
+        status = "ROLLBACK_FAILED" if failed else "ROLLBACK_COMPLETE"
+        reason = _not_deleted(failed)
+        await self._end(
+            lambda stack: replace(stack, status=status, reason=reason, operation=None), Said(status, reason)
+        )
+
+    async def _undo_update(self) -> None:
+        operation = self._operation
+        undone = f"{operation.id} undone"
+        touched = [one for one in self._live.rows.values() if one.operation == operation.id and one.before is not None]
+        for row in sorted(touched, key=lambda one: one.number):
+            if row.id in operation.skipped:
+                now = row.now
+                await self._journal.save(
+                    self._live, rows=[replace(row, status="UPDATE_COMPLETE", operation=undone, now=now, before=None)]
+                )
+                continue
+            try:
+                await self._restore(row, undone)
+            except ResourceFailed as problem:
+                now = row.before
+                assert now is not None
+                said = Said("UPDATE_FAILED", str(problem), row.id, now.ref, now.type, now.resolved)
+                failed = replace(row, status="UPDATE_FAILED", reason=str(problem), updated_ms=self._clock.now_ms())
+                reason = f"The following resource(s) failed to update: [{row.id}]. "
+                await self._journal.save(self._live, rows=[failed], events=[said])
+                await self._halt("UPDATE_ROLLBACK_FAILED", reason)
+        await self._turn("rollback-cleanup", "UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS")
+
+    async def _restore(self, row: ResourceEntry, undone: str) -> None:
+        """Make a resource what it was before the update. Raises: ResourceFailed."""
+        before, now = row.before, row.now
+        assert before is not None
+        begun = Said("UPDATE_IN_PROGRESS", "", row.id, before.ref, before.type, before.resolved)
+        is_replaced = before in row.old
+        await self._journal.save(
+            self._live,
+            rows=[replace(row, status="UPDATE_IN_PROGRESS", updated_ms=self._clock.now_ms())],
+            events=[begun],
+        )
+        row = self._live.rows[row.id]
+        fail_points.passed(fail_points.BEFORE_RESOURCE)
+        old = [one for one in row.old if one != before]
+        if is_replaced or (now is not None and (now.type, now.name) != (before.type, before.name)):
+            # The old one is still there; the new one goes with the cleanup.
+            made, old = before, [*old, *([now] if now is not None else [])]
+        else:
+            refs = references_of(self._made(besides=row.id))
+            made = await self._resources.make(self._live.stack, row.id, before, now or before, refs)
+        fail_points.passed(fail_points.AFTER_RESOURCE)
+        restored = replace(
+            row, status="UPDATE_COMPLETE", reason="", updated_ms=self._clock.now_ms(), now=made, before=None,
+            operation=undone, old=old,
+        )  # fmt: skip
+        await self._journal.save(self._live, rows=[restored], events=[replace(begun, status="UPDATE_COMPLETE")])
+
+    async def _clean_up_after_rollback(self) -> None:
+        operation = self._operation
+        created = [one for one in self._live.rows.values() if one.operation == operation.id and one.before is None]
+        await self._delete_rows(created, forgets=True, is_rollback=True)
+        await self._delete_old()
+
+        def restored(stack: StackEntry) -> StackEntry:
+            return replace(
+                stack, status="UPDATE_ROLLBACK_COMPLETE", reason="", operation=None, source=stack.before, before=None,
+                updated_ms=self._clock.now_ms(),
+            )  # fmt: skip
+
+        await self._end(restored, Said("UPDATE_ROLLBACK_COMPLETE"))
+
+    # ------------------------------------------------------------------ deleting
+
+    async def _clean_up(self) -> None:
+        gone = [one for one in self._live.rows.values() if one.operation == f"{self._operation.id} gone"]
+        await self._delete_old()
+        await self._delete_rows(gone, forgets=True)
+        await self._end(
+            lambda stack: replace(
+                stack, status="UPDATE_COMPLETE", reason="", operation=None, updated_ms=self._clock.now_ms()
+            ),
+            Said("UPDATE_COMPLETE"),
+        )
+
+    async def _delete_all(self) -> None:
+        await self._delete_old()
+        failed = await self._delete_rows(list(self._live.rows.values()), retain=self._operation.retain)
+        reason = _not_deleted(failed)
+        if failed:
+            await self._end(
+                lambda stack: replace(stack, status="DELETE_FAILED", reason=reason, operation=None),
+                Said("DELETE_FAILED", reason),
+            )
+            return
+        now_ms = self._clock.now_ms()
+        await self._end(
+            lambda stack: replace(stack, status=GONE, reason="", operation=None, deleted_ms=now_ms), Said(GONE)
+        )
+
+    async def _delete_old(self) -> None:
+        """Delete what was replaced."""
+        for row in sorted(self._live.rows.values(), key=lambda one: -one.number):
+            for old in row.old:
+                current = self._live.rows[row.id]
+                rest = [one for one in current.old if one != old]
+                said = Said("DELETE_IN_PROGRESS", "", row.id, old.ref, old.type, old.resolved)
+                if old.replacing in _SKIPPING:
+                    await self._journal.save(
+                        self._live, rows=[replace(current, old=rest)], events=[replace(said, status="DELETE_SKIPPED")]
+                    )
+                    continue
+                await self._journal.save(self._live, events=[said])
+                try:
+                    await self._resources.delete(old)
+                    end = replace(said, status="DELETE_COMPLETE")
+                except ResourceFailed as problem:
+                    # An update does not fail for what it leaves behind.
+                    end = replace(said, status="DELETE_FAILED", reason=str(problem))
+                await self._journal.save(self._live, rows=[replace(current, old=rest)], events=[end])
+
+    async def _delete_rows(
+        self, rows: Iterable[ResourceEntry], *, retain: Iterable[str] = (), forgets: bool = False,
+        is_rollback: bool = False,
+    ) -> list[str]:  # fmt: skip
+        """Delete resources, users before what they use; returns the ids that stay. `forgets` drops the rows."""
+        failed: list[str] = []
+        kept = set(retain)
+        for row in _users_first(rows):
+            now = row.now
+            if row.status in ("DELETE_COMPLETE", "DELETE_SKIPPED") or now is None:
+                continue
+            said = Said("DELETE_IN_PROGRESS", "", row.id, now.ref, now.type, now.resolved)
+            policy = ("Retain", "Snapshot") if is_rollback else _SKIPPING
+            if row.id in kept or (now.deletion in policy and now.ref):
+                await self._gone(row, replace(said, status="DELETE_SKIPPED"), forgets)
+                continue
+            if not now.ref and row.status == "CREATE_FAILED":
+                await self._gone(row, None, forgets)
+                continue
+            if row.status != "DELETE_IN_PROGRESS":
+                begun = replace(row, status="DELETE_IN_PROGRESS", reason="", updated_ms=self._clock.now_ms())
+                await self._journal.save(self._live, rows=[begun], events=[said])
+            fail_points.passed(fail_points.BEFORE_RESOURCE)
+            try:
+                await self._resources.delete(now)
+            except ResourceFailed as problem:
+                failed.append(row.id)
+                current = self._live.rows[row.id]
+                end = replace(current, status="DELETE_FAILED", reason=str(problem), updated_ms=self._clock.now_ms())
+                await self._journal.save(
+                    self._live, rows=[end], events=[replace(said, status="DELETE_FAILED", reason=str(problem))]
+                )
+                continue
+            fail_points.passed(fail_points.AFTER_RESOURCE)
+            await self._gone(self._live.rows[row.id], replace(said, status="DELETE_COMPLETE"), forgets)
+        return failed
+
+    async def _gone(self, row: ResourceEntry, said: Said | None, forgets: bool) -> None:
+        events = [said] if said is not None else []
+        if forgets:
+            await self._journal.save(self._live, delete=[row], events=events)
+            return
+        status = said.status if said is not None else "DELETE_COMPLETE"
+        ended = replace(row, status=status, reason="", updated_ms=self._clock.now_ms())
+        await self._journal.save(self._live, rows=[ended], events=events)
+
+    def _made(self, besides: str = "") -> Mapping[str, Made]:
+        """The resources that exist."""
+        return {
+            id_: row.now
+            for id_, row in self._live.rows.items()
+            if id_ != besides and row.now is not None and row.now.ref
+        }
+
+
+class Halted(Exception):
+    """The operation has stopped at a failure, and a request may continue it."""
+
+
+def _differs(before: Made, target: Made) -> bool:
+    return (
+        before.type != target.type
+        or before.folded != target.folded
+        or before.resolved != target.resolved
+        or before.metadata != target.metadata
+    )
+
+
+def _not_deleted(failed: list[str]) -> str:
+    return f"The following resource(s) failed to delete: [{', '.join(failed)}]. " if failed else ""
+
+
+def _output_text(name: str, problem: str) -> str:
+    """The service's text for an output without a value. Source: recorded."""
+    found, words = problem.partition(" has no attribute ")[::2]
+    if words and "(" in found:
+        kind = found.partition("(")[2].rstrip(")")
+        return f"[Error] /Outputs/{name}/Value/Fn::GetAtt: Resource type {kind} does not support attribute {{{words}}}."
+    return f"[Error] /Outputs/{name}/Value: {problem}."
+
+
+def _users_first(rows: Iterable[ResourceEntry]) -> list[ResourceEntry]:
+    """Resources so that each comes before those that it needs; otherwise the last made first."""
+    by_id = {one.id: one for one in rows}
+    ordered: list[ResourceEntry] = []
+    done: set[str] = set()
+    for first in sorted(by_id.values(), key=lambda one: one.number):
+        pending = [first]
+        while pending:
+            one = pending[-1]
+            needs = one.now.needs if one.now is not None else ()
+            left = [by_id[id_] for id_ in needs if id_ in by_id and id_ not in done and by_id[id_] not in pending]
+            if left and one.id not in done:
+                pending.extend(left)
+                continue
+            pending.pop()
+            if one.id not in done:
+                done.add(one.id)
+                ordered.append(one)
+    return ordered[::-1]
