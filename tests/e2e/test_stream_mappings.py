@@ -160,7 +160,8 @@ def test_what_a_mapping_of_a_stream_may_not_be(server, made):
         wrong,
         "Invalid filter pattern definition.",
     )
-    assert refusal(create_mapping, **given, TumblingWindowInSeconds=30)[0] == wrong
+    code, message = refusal(create_mapping, **given, TumblingWindowInSeconds=30, ParallelizationFactor=2)
+    assert (code, "tumbling windows only with a ParallelizationFactor of 1" in message) == (wrong, True)
     first = create_mapping(**given)["UUID"]
     assert refusal(create_mapping, **given) == (
         "ResourceConflictException",

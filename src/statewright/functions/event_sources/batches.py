@@ -78,9 +78,10 @@ def _attribute(value: Json) -> JsonObject:
     return shown
 
 
-def event_of(records: Sequence[bytes]) -> bytes:
-    """The event of a batch, from its records as JSON texts."""
-    return b'{"Records":[' + b",".join(records) + b"]}"
+def event_of(records: Sequence[bytes], more: JsonObject | None = None) -> bytes:
+    """The event of a batch, from its records as JSON texts and its other members."""
+    rest = b"," + orjson.dumps(more)[1:] if more else b"}"
+    return b'{"Records":[' + b",".join(records) + b"]" + rest
 
 
 def encode_record(record: dict[str, Json]) -> bytes:

@@ -68,8 +68,16 @@ def _with_source(members: dict[str, Json]) -> dict[str, Json]:
     return {"source_arn" if name == "queue_arn" else name: value for name, value in members.items()}
 
 
+def _without_tumbling(members: dict[str, Json]) -> dict[str, Json]:
+    """Format 2 had no tumbling windows: the default is none."""
+    return members
+
+
 MAPPING: Final = EntryKind(
-    "eventSourceMapping", MappingRecord, lambda mapping: mapping.uuid, form=Form(2, upgrades={1: _with_source})
+    "eventSourceMapping",
+    MappingRecord,
+    lambda mapping: mapping.uuid,
+    form=Form(3, upgrades={1: _with_source, 2: _without_tumbling}),
 )
 
 

@@ -43,10 +43,10 @@ class FunctionConsumer:
     async def invoke(self, batch: Batch) -> Invoked:
         """See `Consumer.invoke`."""
         meter = self._functions.invoker.concurrency.meter
-        if meter is not None:
+        if meter is not None and batch.records:
             age_ms = self._functions.clock.now_ms() - batch.records[-1].at_ms
             meter.event(self._mapping.function_arn.split(":")[6], "IteratorAge", age_ms, "Milliseconds")
-        return await self._functions.invoke(self._mapping.function_arn, event_of(batch.texts))
+        return await self._functions.invoke(self._mapping.function_arn, event_of(batch.texts, batch.more))
 
     async def discard(self, given: Discarded) -> None:
         """See `Consumer.discard`."""

@@ -2,7 +2,8 @@
 
 One batch at a time, so that the order of the shard holds. A batch that fails is invoked again, whole or in parts, until
 it succeeds, its retries are used up, or its records are too old; then its records are discarded, and reported to the
-destination. The position is stored after each batch: after a kill the batch that was under way comes again.
+destination. The position is stored after each batch: after a kill the batch that was under way comes again. With
+tumbling windows, a batch has records of one window, and the position has its state.
 
 Source: Lambda developer guide, "Using AWS Lambda with Amazon DynamoDB", "Retain discarded records for a DynamoDB event
 source", "Configuring partial batch response with DynamoDB and Lambda".
@@ -13,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from statewright.clock import Clock
@@ -36,8 +37,10 @@ from statewright.functions.event_sources.streams.events import (
 from statewright.functions.event_sources.streams.position import FAILED, SUCCEEDED
 from statewright.functions.event_sources.streams.progress import Progress
 from statewright.functions.event_sources.streams.settings import DEFAULT_BATCH, StreamSettings
+from statewright.functions.event_sources.streams.tumbling import Window, closes_ms, members, start_of, state_in
 from statewright.functions.meter import MappingMeter
 from statewright.functions.outcomes import Invoked
+from statewright.payload import JsonObject
 from statewright.query.matching import LOOP_WORK, Matching
 from statewright.tables.streams.records import StreamRecord, number_of
 from statewright.tables.streams.stream import Stream
@@ -79,10 +82,16 @@ class Batch:
     """Records that passed the filters, with their JSON texts; `last` is the number of the last one that was read."""
 
     last: str
+    window: Window | None = None
+    """The tumbling window of its records."""
     records: list[StreamRecord] = field(default_factory=list)
     texts: list[bytes] = field(default_factory=list)
     size: int = ENVELOPE_BYTES
     is_full: bool = False
+    is_final: bool = False
+    """True for a batch without records that ends its window."""
+    more: JsonObject = field(default_factory=dict)
+    """Members of the event besides the records."""
 
     def add(self, record: StreamRecord, text: bytes) -> None:
         """Add a record."""
@@ -188,6 +197,11 @@ class StreamPoller:
             return
         if batch is None:
             return
+        if batch.window is not None:
+            batch.more = members(batch.window, self._settings.tumbling_seconds, stream, is_final=batch.is_final)
+        if batch.is_final:
+            await self._end_window(batch)
+            return
         self.oldest_ms = batch.records[0].at_ms if batch.records else None
         if not await self._discarded_old(stream, batch):
             await self._invoke(stream, batch)
@@ -198,12 +212,18 @@ class StreamPoller:
         """The records of the next batch, or of the one that is invoked again; `None` if the poller is retired."""
         place = self._progress.position
         end = place.ends[-1] if place.ends else None
-        batch = Batch(place.after)
-        ends_ms: int | None = None
+        batch = Batch(place.after, place.window if self._settings.tumbling_seconds else None)
+        if batch.window is not None:
+            batch.size += len(batch.window.state)
+            if batch.window.is_over_early and end is None:
+                batch.is_final = True
+                return batch
+        gathered_ms: int | None = None
         while not self._retired:
             changes = stream.changes
             found = await self._take(stream, batch, end)
             if batch.is_full or (end is not None and batch.last >= end):
+                batch.is_final = not batch.records and end is None
                 return batch
             if found:
                 continue
@@ -211,14 +231,19 @@ class StreamPoller:
                 # Records up to the end have expired.
                 batch.last = end
                 return batch
+            now_ms = self._clock.now_ms()
             if batch.records:
-                if ends_ms is None:
-                    ends_ms = self._clock.now_ms() + 1000 * self._reading.window_seconds
-                if self._clock.now_ms() >= ends_ms:
-                    return batch
+                gathered_ms = gathered_ms or now_ms + 1000 * self._reading.window_seconds
             elif batch.last != self._progress.position.after:
                 position = self._progress.position
                 await self._progress.move(position.done(batch.last, position.result))
+            ends_ms = gathered_ms
+            if batch.window is not None:
+                closing_ms = closes_ms(batch.window, self._settings.tumbling_seconds)
+                ends_ms = min(gathered_ms or closing_ms, closing_ms)
+            if ends_ms is not None and now_ms >= ends_ms:
+                batch.is_final = not batch.records
+                return batch
             await self._until_more(stream, changes, ends_ms)
         return None
 
@@ -231,21 +256,33 @@ class StreamPoller:
             if end is not None and record.number > end:
                 return False
             shown = record_for_function(stream, record, size, self._reading.region)
+            if self._passes is not None and not await passes(
+                self._clock, self._passes, shown, matching, self._reading.name, otherwise="is left out"
+            ):
+                batch.last = record.number
+                self.counts.filtered += 1
+                self._count("polled", 1)
+                self._count("filtered_out", 1)
+                continue
             text = encode_record(shown)
-            if batch.records and batch.size + len(text) > EVENT_BYTES:
+            if not self._fits(batch, record, len(text)):
                 batch.is_full = True
                 return True
             batch.last = record.number
             self._count("polled", 1)
-            if self._passes is not None and not await passes(
-                self._clock, self._passes, shown, matching, self._reading.name, otherwise="is left out"
-            ):
-                self.counts.filtered += 1
-                self._count("filtered_out", 1)
-                continue
             batch.add(record, text)
         batch.is_full = len(batch.records) >= self._reading.batch_size
         return bool(found)
+
+    def _fits(self, batch: Batch, record: StreamRecord, size: int) -> bool:
+        """True if a record of some bytes may be added to a batch: it is of the same window, or begins one."""
+        if self._settings.tumbling_seconds:
+            start_ms = start_of(record.at_ms, self._settings.tumbling_seconds)
+            if batch.window is None:
+                batch.window = Window(start_ms)
+            elif batch.window.start_ms != start_ms:
+                return False
+        return not batch.records or batch.size + size <= EVENT_BYTES
 
     async def _until_more(self, stream: Stream, changes: int, ends_ms: int | None) -> None:
         """Wait for records, no longer than until the window of a batch closes."""
@@ -270,22 +307,20 @@ class StreamPoller:
             await self._progress.move(position.done(batch.last, position.result))
             return
         count = len(batch.records)
-        try:
-            answer = await self._consumer.invoke(batch)
-        except ApiError as refusal:
-            if refusal.code != "TooManyRequestsException":
-                raise
-            self.counts.throttles += 1
+        answer = await self._invoked(batch)
+        if answer is None:
             if position.ends[-1:] != (batch.last,):
                 await self._progress.move(position.waiting(batch.last))
             await self._pause()
             return
         self._answer = answer
-        self.counts.invocations += 1
         self._count("invoked", count)
         numbers = [record.number for record in batch.records]
         failed = None
         if answer.function_error is not None:
+            failed = numbers[0]
+        elif batch.window is not None and state_in(answer.payload) is None:
+            self._warn_of_state()
             failed = numbers[0]
         elif self._reading.reports_failures:
             failed = first_failed(answer.payload, numbers)
@@ -294,7 +329,44 @@ class StreamPoller:
             return
         self.counts.done += count
         self._pause_ms = _FIRST_PAUSE_MS
-        await self._progress.move(position.done(batch.last, SUCCEEDED))
+        await self._progress.move(position.done(batch.last, SUCCEEDED).within(self._window_after(batch, answer)))
+
+    async def _invoked(self, batch: Batch) -> Invoked | None:
+        """The answer of the consumer; `None` if it is throttled."""
+        try:
+            answer = await self._consumer.invoke(batch)
+        except ApiError as refusal:
+            if refusal.code != "TooManyRequestsException":
+                raise
+            self.counts.throttles += 1
+            return None
+        self.counts.invocations += 1
+        return answer
+
+    # -------------------------------------------------------------- tumbling windows
+
+    async def _end_window(self, batch: Batch) -> None:
+        """Have the final state of a window processed; nothing goes on before that has succeeded."""
+        answer = await self._invoked(batch)
+        if answer is not None and answer.function_error is None:
+            if state_in(answer.payload) is not None:
+                self._pause_ms = _FIRST_PAUSE_MS
+                await self._progress.move(self._progress.position.done(batch.last, SUCCEEDED).within(None))
+                return
+            self._warn_of_state()
+        if answer is not None:
+            await self._progress.move(replace(self._progress.position, result=FAILED))
+        await self._pause()
+
+    def _window_after(self, batch: Batch, answer: Invoked) -> Window | None:
+        """The window of a batch with the state that the function returned."""
+        state = state_in(answer.payload) if batch.window is not None else None
+        return replace(batch.window, state=state) if batch.window is not None and state is not None else batch.window
+
+    def _warn_of_state(self) -> None:
+        log.warning(
+            "the function of %s has failed: with tumbling windows its answer must have a state", self._reading.name
+        )
 
     async def _failed(self, stream: Stream, batch: Batch, place: int) -> None:
         """Plan the next attempt with the records from `place` on, or discard them."""
@@ -304,14 +376,16 @@ class StreamPoller:
         self.counts.failed += len(left)
         self._count("failed_invoke", len(left))
         after = batch.records[place - 1].number if place else position.after
+        # The state of a partial success has its records.
+        window = self._window_after(batch, self._answer) if place and self._answer is not None else position.window
         if settings.bisects and len(left) > 1:
             middle = () if place else (left[(len(left) - 1) // 2].number,)
-            await self._progress.move(position.split(after, (batch.last, *middle)))
+            await self._progress.move(position.split(after, (batch.last, *middle)).within(window))
         elif 0 <= settings.most_retries <= position.attempts:
             await self._discard(stream, left, batch.texts[place:], EXHAUSTED, position.attempts + 1)
-            await self._progress.move(position.done(batch.last, FAILED))
+            await self._progress.move(position.done(batch.last, FAILED).within(window))
         else:
-            await self._progress.move(position.failed(after, batch.last))
+            await self._progress.move(position.failed(after, batch.last).within(window))
             await self._pause()
 
     # -------------------------------------------------------------- discarding

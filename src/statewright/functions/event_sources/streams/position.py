@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from statewright.stores.entries import EntryKind
+from statewright.functions.event_sources.streams.tumbling import Window
+from statewright.payload import Json
+from statewright.stores.entries import EntryKind, Form
 
 NOTHING_YET: Final = "No records processed"
 SUCCEEDED: Final = "OK"
@@ -27,12 +29,18 @@ class Position:
     attempts: int = 0
     """Invocations with the next batch."""
     result: str = NOTHING_YET
+    window: Window | None = None
+    """The tumbling window that has begun, if there is one."""
     stored: int = 0
 
     def done(self, last: str, result: str) -> Position:
         """The position behind a batch."""
         rest = tuple(end for end in self.ends if end > last)
         return replace(self, after=last, ends=rest, attempts=0, result=result)
+
+    def within(self, window: Window | None) -> Position:
+        """The position with a tumbling window."""
+        return replace(self, window=window)
 
     def failed(self, after: str, end: str) -> Position:
         """The position before a batch, or before what is left of it, that is invoked again."""
@@ -50,4 +58,11 @@ class Position:
         return replace(self, after=after, ends=(*rest, *ends), result=FAILED)
 
 
-POSITION: Final = EntryKind("eventSourcePosition", Position, lambda position: position.uuid)
+def _without_window(members: dict[str, Json]) -> dict[str, Json]:
+    """Format 1 had no tumbling windows: the default is none."""
+    return members
+
+
+POSITION: Final = EntryKind(
+    "eventSourcePosition", Position, lambda position: position.uuid, form=Form(2, upgrades={1: _without_window})
+)

@@ -17,7 +17,6 @@ TRIM_HORIZON: Final = "TRIM_HORIZON"
 LATEST: Final = "LATEST"
 USER_ACTION: Final = "User action"
 _TARGETS: Final = ("sqs", "sns", "s3")
-_NOT_HERE: Final = {"TumblingWindowInSeconds": "tumbling windows"}
 _OF_QUEUES: Final = ("ScalingConfig", "ProvisionedPollerConfig")
 
 
@@ -33,6 +32,8 @@ class StreamSettings:
     """Shown, without effect: the batches of a stream run one after another."""
     on_failure: str = ""
     """ARN of a queue, topic or bucket that gets a report on discarded records; empty for none."""
+    tumbling_seconds: int = 0
+    """The length of tumbling windows; 0 for none."""
 
     def shown(self) -> JsonObject:
         """The members of a mapping that show them."""
@@ -42,7 +43,7 @@ class StreamSettings:
             "MaximumRecordAgeInSeconds": self.most_age_seconds,
             "MaximumRetryAttempts": self.most_retries,
             "ParallelizationFactor": self.parallel,
-            "TumblingWindowInSeconds": 0,
+            "TumblingWindowInSeconds": self.tumbling_seconds,
             "DestinationConfig": {"OnFailure": {"Destination": self.on_failure} if self.on_failure else {}},
         }
 
@@ -65,9 +66,6 @@ def new_settings(request: Mapping[str, Json], stream: str) -> StreamSettings:
 
 def changed_settings(settings: StreamSettings, request: Mapping[str, Json]) -> StreamSettings:
     """Settings changed by a request. Raises: ApiError (`InvalidParameterValueException`)."""
-    for name, words in _NOT_HERE.items():
-        if request.get(name):
-            raise invalid(f"This version of Statewright has no {words} of event source mappings: omit {name}.")
     for name in _OF_QUEUES:
         if request.get(name):
             raise invalid(f"Unsupported parameter for a stream: {name}.")
@@ -77,12 +75,19 @@ def changed_settings(settings: StreamSettings, request: Mapping[str, Json]) -> S
         ("MaximumRecordAgeInSeconds", "most_age_seconds"),
         ("MaximumRetryAttempts", "most_retries"),
         ("ParallelizationFactor", "parallel"),
+        ("TumblingWindowInSeconds", "tumbling_seconds"),
     ):
         if request.get(member) is not None:
             changes[name] = request[member]
     if request.get("DestinationConfig") is not None:
         changes["on_failure"] = _destination(request["DestinationConfig"])
-    return replace(settings, **changes)
+    changed = replace(settings, **changes)
+    if changed.tumbling_seconds and changed.parallel > 1:
+        raise invalid(
+            "This version of Statewright has tumbling windows only with a ParallelizationFactor of 1: set it, or omit "
+            "TumblingWindowInSeconds."
+        )
+    return changed
 
 
 def _destination(config: Mapping[str, Json]) -> str:

@@ -67,3 +67,111 @@ def test_a_batch_that_is_gathered_is_not_behind(system: VirtualSystem) -> None:
     system.advance("40s")
     assert seen == ["a"]
     assert system.parts.app.services.event_sources.lagging() == []
+
+
+def counting(system: VirtualSystem, events: list[Any], failures: list[str] | None = None) -> None:
+    """Model `f` as a function that counts records in its state, and fails on the events that `failures` say."""
+
+    def answer(event: Any) -> Any:
+        events.append(event)
+        if failures and failures.pop(0):
+            raise RuntimeError("down")
+        return {"state": {"count": event["state"].get("count", 0) + len(event["Records"])}}
+
+    system.model("f", Model(duration="1s", answer=answer))
+
+
+def shown(events: list[Any]) -> list[tuple[int, int, bool]]:
+    """Of each event: its records, the count in its state, and whether it ends the window."""
+    return [(len(one["Records"]), one["state"].get("count", 0), one["isFinalInvokeForWindow"]) for one in events]
+
+
+def test_tumbling_windows_pass_a_state_on_and_end_with_it(system: VirtualSystem) -> None:
+    stream, events = table(system), list[Any]()
+    counting(system, events)
+    put(system, "a", "b", "c")
+    uuid = map_stream(system, stream, TumblingWindowInSeconds=60, BatchSize=2)
+    system.advance("10s")
+    assert shown(events) == [(2, 0, False), (1, 2, False)]
+    put(system, "d")
+    system.advance("30s")
+    system.restart()
+    counting(system, events)
+    system.advance("30s")
+    assert shown(events[2:]) == [(1, 3, False), (0, 4, True)]
+    assert {name: value for name, value in events[-1].items() if name != "shardId"} == {
+        "Records": [],
+        "window": {"start": "2026-01-01T00:00:00Z", "end": "2026-01-01T00:01:00Z"},
+        "state": {"count": 4},
+        "eventSourceARN": stream,
+        "isFinalInvokeForWindow": True,
+        "isWindowTerminatedEarly": False,
+    }
+    system.advance("1h")
+    assert len(events) == 4
+    put(system, "e")
+    system.advance("55s")
+    put(system, "f")
+    system.run_until_idle()
+    assert shown(events[4:]) == [(1, 0, False), (0, 1, True), (1, 0, False), (0, 1, True)]
+    assert system.call("lambda", "GetEventSourceMapping", {"UUID": uuid})["TumblingWindowInSeconds"] == 60
+
+
+def test_a_record_of_the_next_window_waits_for_the_end_of_the_one_before(system: VirtualSystem) -> None:
+    stream, events = table(system), list[Any]()
+    counting(system, events)
+    put(system, "a")
+    system.advance("65s")
+    put(system, "b", "c")
+    system.advance("300s")
+    map_stream(system, stream, TumblingWindowInSeconds=60)
+    system.run_until_idle()
+    assert shown(events) == [(1, 0, False), (0, 1, True), (2, 0, False), (0, 2, True)]
+    assert [one["window"]["start"][14:19] for one in events] == ["00:00", "00:00", "01:00", "01:00"]
+
+
+def test_a_final_invocation_is_repeated_until_it_succeeds_and_a_retry_has_the_state_before_it(
+    system: VirtualSystem,
+) -> None:
+    stream, events = table(system), list[Any]()
+    counting(system, events, ["", "bad", "", "bad", "bad", ""])
+    map_stream(system, stream, TumblingWindowInSeconds=60, MaximumRetryAttempts=1)
+    put(system, "a")
+    system.advance("5s")
+    put(system, "b")
+    system.run_until_idle()
+    assert shown(events) == [
+        (1, 0, False), (1, 1, False), (1, 1, False), (0, 2, True), (0, 2, True), (0, 2, True),
+    ]  # fmt: skip
+
+
+def test_a_state_that_is_too_large_ends_its_window_early(system: VirtualSystem) -> None:
+    stream, events = table(system), list[Any]()
+
+    def answer(event: Any) -> Any:
+        events.append(event)
+        return {"state": {"text": "x" * 1024 * 1024} if len(events) == 1 else {}}
+
+    system.model("f", Model(duration="1s", answer=answer))
+    map_stream(system, stream, TumblingWindowInSeconds=60)
+    put(system, "a")
+    system.advance("5s")
+    put(system, "b")
+    system.run_until_idle()
+    assert [(len(one["Records"]), one["isFinalInvokeForWindow"], one["isWindowTerminatedEarly"]) for one in events] == [
+        (1, False, False), (0, True, True), (1, False, False), (0, True, False),
+    ]  # fmt: skip
+    assert events[2]["state"] == {}
+
+
+def test_without_a_state_in_the_answer_the_invocation_has_failed(
+    system: VirtualSystem, caplog: pytest.LogCaptureFixture
+) -> None:
+    stream, seen = table(system), seen_by(system, "1s")
+    uuid = map_stream(system, stream, TumblingWindowInSeconds=60, MaximumRetryAttempts=1)
+    put(system, "a")
+    system.advance("10s")
+    assert seen == ["a", "a"]
+    assert "its answer must have a state" in caplog.text
+    shown = system.call("lambda", "GetEventSourceMapping", {"UUID": uuid})
+    assert shown["LastProcessingResult"] == "PROBLEM: Function call failed"
