@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -24,6 +25,8 @@ HERE = Path(__file__).parent
 PROGRAMS = HERE / "programs"
 CLIENTS = Path(sys.prefix) / "clients"
 """The environment of the clients. Made by make."""
+NODE_CLIENTS = Path(sys.prefix) / "node-clients"
+"""The folder of the clients for Node.js, as their lock file names them. Made by make."""
 
 Program = Callable[..., Any]
 
@@ -54,6 +57,14 @@ def client_folder() -> Path:
     if not (CLIENTS / ".ready").is_file():
         pytest.skip("`make test-slow` installs tests/clients/requirements.lock, which is not there")
     return CLIENTS / "bin"
+
+
+@pytest.fixture(scope="session")
+def packages() -> Path:
+    """The `node_modules` of the clients. Skips where they could not be installed."""
+    if shutil.which("node") is None or not (NODE_CLIENTS / ".ready").is_file():
+        pytest.skip(f"there is no node, or no packages of tests/clients/node in {NODE_CLIENTS.name}/: make test-slow")
+    return NODE_CLIENTS / "node_modules"
 
 
 @pytest.fixture

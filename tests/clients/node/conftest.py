@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,18 +14,7 @@ from tests.deadlines import completed
 
 HERE = Path(__file__).parent
 PROGRAMS = HERE / "programs"
-PACKAGES = Path(sys.prefix) / "node-clients"
-"""The folder of the packages. Made by make."""
-
 NodeProgram = Callable[..., Any]
-
-
-@pytest.fixture(scope="session")
-def packages() -> Path:
-    """The `node_modules` of the clients. Skips where they could not be installed."""
-    if shutil.which("node") is None or not (PACKAGES / ".ready").is_file():
-        pytest.skip(f"there is no node, or no packages of tests/clients/node in {PACKAGES.name}/: make test-slow")
-    return PACKAGES / "node_modules"
 
 
 @pytest.fixture

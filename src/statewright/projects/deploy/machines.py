@@ -31,14 +31,14 @@ SERVICE: Final = "stepfunctions"
 _LOGS_NOTHING: Final[dict[str, Json]] = {"level": "OFF"}
 
 
-def definition_of(wanted: Wanted, kind: str) -> tuple[str, list[Diagnostic]]:
+def definition_of(site: Site, wanted: Wanted, kind: str) -> tuple[str, list[Diagnostic]]:
     """A machine's definition as JSON text, and the warnings about it.
 
     Raises: DefinitionError with every error, at its line; CannotApply; OSError.
     """
     from statewright.asl.loading import check_text, compile_checked
 
-    text, name = _text(wanted)
+    text, name = _text(site, wanted)
     values = {key: text_of(value) for key, value in wanted.table("DefinitionSubstitutions").items()}
     if values:
         # Any name may be a key, `bucket-name` too; what has no value stays.
@@ -57,7 +57,7 @@ def definition_of(wanted: Wanted, kind: str) -> tuple[str, list[Diagnostic]]:
     return text if name.endswith(".json") else Payload(loaded.document.value).text, loaded.diagnostics
 
 
-def _text(wanted: Wanted) -> tuple[str, str]:
+def _text(site: Site, wanted: Wanted) -> tuple[str, str]:
     """The definition's text before anything is filled in, and a name that tells JSON from YAML."""
     resource = wanted.resource
     path = resource.definition or resource.code
@@ -72,13 +72,40 @@ def _text(wanted: Wanted) -> tuple[str, str]:
         return json.dumps(whole, ensure_ascii=False), f"{resource.id}.asl.json"
     if path is not None:
         return path.read_text("utf-8-sig"), str(path)
+    if wanted.properties.get("DefinitionS3Location"):
+        return _stored_text(site, wanted)
     raise CannotApply("it has no definition that is a local file, a text or an object")
+
+
+def _stored_text(site: Site, wanted: Wanted) -> tuple[str, str]:
+    """The text of an object that tools have put into a bucket, and a name that tells JSON from YAML.
+
+    Raises: CannotApply.
+    """
+    given = wanted.properties["DefinitionS3Location"]
+    if isinstance(given, str):
+        bucket, _, key = given.removeprefix("s3://").partition("/")
+        given = {"Bucket": bucket, "Key": key}
+    bucket, key = text_of(given.get("Bucket", "")), text_of(given.get("Key", ""))
+    request = {"Bucket": bucket, "Key": key}
+    if given.get("Version"):
+        request["VersionId"] = text_of(given["Version"])
+    try:
+        body = site.asked("s3", "GetObject", **request)["Body"]
+    except CallRefused as refused:
+        raise CannotApply(f"its definition s3://{bucket}/{key} cannot be read: {refused.code}") from None
+    try:
+        text = bytes(body).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise CannotApply(f"its definition s3://{bucket}/{key} is not UTF-8") from None
+    # Tools name objects after their hash: the text itself says which form it has.
+    return text, f"{wanted.resource.id}.asl.{'json' if text.lstrip().startswith('{') else 'yaml'}"
 
 
 def machine(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     """Create a machine, or give it a new revision."""
     kind = wanted.text("StateMachineType", "STANDARD")
-    text, warnings = definition_of(wanted, kind)
+    text, warnings = definition_of(site, wanted, kind)
     site.warnings += warnings
     role = wanted.text("RoleArn") or f"arn:aws:iam::{site.account}:role/{wanted.name}"
     # A folder's machine has no settings but those that it names: what others have set stays.

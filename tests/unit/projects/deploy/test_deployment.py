@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -478,3 +479,19 @@ def test_a_stream_of_another_view_is_opened_anew(tmp_path: Path, there: str | No
     deployed(server, project(tmp_path, {"Table": ("AWS::DynamoDB::Table", WITH_STREAM)}))
     asked = [request["StreamSpecification"] for name, request in server.calls if name == "UpdateTable"]
     assert asked == changes
+
+
+@pytest.mark.parametrize(
+    "location", ["s3://artifacts/abc", {"Bucket": "artifacts", "Key": "abc"}, {"Bucket": "artifacts", "Key": "missing"}]
+)
+def test_a_machine_whose_definition_a_tool_has_put_into_a_bucket(tmp_path: Path, location: Json) -> None:
+    server = Server()
+    server.objects["abc"] = b"StartAt: A\nStates: {A: {Type: Pass, Result: '${Word}', End: true}}\n"
+    machine = {"DefinitionS3Location": location, "DefinitionSubstitutions": {"Word": "hello"}}
+    report = deployed(server, project(tmp_path, {"Flow": ("AWS::StepFunctions::StateMachine", machine)}))
+    if isinstance(location, dict) and location["Key"] == "missing":
+        assert report.results[0].message == "its definition s3://artifacts/missing cannot be read: NoSuchKey"
+        return
+    assert outcomes(report) == {"Flow": "created"}
+    made = json.loads(server.last("CreateStateMachine")["definition"])
+    assert made["States"]["A"]["Result"] == "hello"

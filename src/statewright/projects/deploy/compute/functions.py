@@ -89,6 +89,8 @@ def _code(site: Site, wanted: Wanted) -> tuple[JsonObject, str, str | None]:
         return {"ZipFile": made}, sha256_of(made), None
     if given.get("S3Bucket") and given.get("S3Key"):
         request = {"Bucket": given["S3Bucket"], "Key": given["S3Key"]}
+        if given.get("S3ObjectVersion"):
+            request["VersionId"] = given["S3ObjectVersion"]
         try:
             body = site.asked("s3", "GetObject", **request)["Body"]
         except CallRefused as refused:

@@ -1,0 +1,35 @@
+"""The SAM CLI without Docker: build, deploy with a bucket of its own, change, sync, delete."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.clients.stacks.conftest import Shop, Tool
+from tests.e2e.conftest import Server
+from tests.thoroughness import slow
+
+pytestmark = slow
+DEPLOY = ("deploy", "--stack-name", "sam-shop", "--resolve-s3", "--capabilities", "CAPABILITY_IAM",
+          "--no-confirm-changeset", "--no-fail-on-empty-changeset")  # fmt: skip
+
+
+@pytest.fixture
+def shop(server: Server) -> Shop:
+    return Shop(server, "sam-shop")
+
+
+def test_an_application_is_built_deployed_changed_and_deleted(sam: Tool, shop: Shop) -> None:
+    assert "is a valid SAM Template" in sam("validate")
+    assert "Build Succeeded" in sam("build")
+    shown = sam(*DEPLOY)
+    assert "Successfully created/updated stack" in shown
+    # The table of events, and that of the outputs.
+    assert "AWS::StepFunctions::StateMachine" in shown
+    assert "CREATE_COMPLETE" in shown
+    assert "MachineArn" in shown
+    assert shop.price_of("a", 7) == 14
+    assert "No changes to deploy" in sam(*DEPLOY)
+    assert "UPDATE_COMPLETE" in sam(*DEPLOY, "--parameter-overrides", "Factor=3")
+    assert shop.price_of("b", 7) == 21
+    assert "Deleted successfully" in sam("delete", "--stack-name", "sam-shop", "--no-prompts")
+    assert shop.is_gone()
