@@ -73,7 +73,7 @@ class ChangeSets:
                 if not request.get("UsePreviousTemplate") or stack.source is None:
                     raise errors.invalid("Either Template URL or Template Body must be specified.")
                 text = (await self._stacks.planner.entry(stack.source.template)).text
-            prepared = await self._stacks.planner.prepared(stack, text, request, stack.source)
+            prepared = await self._stacks.planner.prepared(stack, text, request, stack.source, is_reviewed=True)
             id_ = chance.uuid4()
             entry = ChangeSetEntry(
                 id_, name, self._config.arn("cloudformation", f"changeSet/{name}/{id_}"), stack.id,

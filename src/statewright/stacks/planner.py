@@ -112,11 +112,17 @@ class Planner:
         assert entry is not None, f"the template {key} is missing"
         return entry
 
-    async def prepared(self, stack: StackEntry, text: str, request: JsonMapping, before: Source | None) -> Prepared:
-        """The source of a stack, from a request. Raises: ApiError."""
+    async def prepared(
+        self, stack: StackEntry, text: str, request: JsonMapping, before: Source | None, *, is_reviewed: bool = False
+    ) -> Prepared:
+        """The source of a stack, from a request. Raises: ApiError.
+
+        A change set `is_reviewed` before it is executed, so that it needs no consent to transforms. Source: API
+        reference, CreateChangeSet, Capabilities.
+        """
         template = await self.read(text)
         capabilities = tuple(request.get("Capabilities") or ())
-        _check_transforms(template, capabilities)
+        _check_transforms(template, capabilities, is_reviewed=is_reviewed)
         parameters = values_of(template, request.get("Parameters"), before.parameters if before is not None else None)
         resolved = await self._stored(stored_names(template, parameters))
         id_ = hashlib.sha256(text.encode()).hexdigest()[:32]
@@ -184,10 +190,10 @@ def object_of(url: str) -> tuple[str, str] | None:
     return (bucket, key) if bucket and key else None
 
 
-def _check_transforms(template: Template, capabilities: tuple[str, ...]) -> None:
+def _check_transforms(template: Template, capabilities: tuple[str, ...], *, is_reviewed: bool) -> None:
     """Raises: ApiError."""
     transforms = template.transforms
-    if transforms and transforms != [INCLUDE] and "CAPABILITY_AUTO_EXPAND" not in capabilities:
+    if not is_reviewed and transforms and transforms != [INCLUDE] and "CAPABILITY_AUTO_EXPAND" not in capabilities:
         raise capabilities_lacking(["CAPABILITY_AUTO_EXPAND"])
     needed, _ = template.capabilities()
     if needed and not set(capabilities) & {"CAPABILITY_NAMED_IAM", *needed}:
