@@ -37,6 +37,7 @@ from statewright.metrics.recorder import Recorder
 from statewright.regions import Accounts, Regions
 from statewright.stores.regional import RegionalStore
 from statewright.stores.store import Store
+from statewright.virtual_clock import VirtualClock
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +207,8 @@ class _Common:
         """
         clock, hooks = self.clock, self.hooks
         metrics = Recorder(clock, data / "metrics" if data is not None else None)
-        calls = InnerCalls()
+        # Asking a virtual system for its address would open its port.
+        calls = InnerCalls(None if isinstance(clock, VirtualClock) else self.endpoint)
         is_home = home is None or home.app.account != account
         volatile = None if is_home or home is None else home.integrations.volatile
         integrations = Registry(config, clock, calls.of_tasks(), data, store.catalogue, volatile)

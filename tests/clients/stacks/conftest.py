@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from subprocess import CompletedProcess
 
 import pytest
 
@@ -49,8 +49,8 @@ class Tool:
         assert done.returncode == 0, shown
         return shown
 
-    def run(self, *arguments: str) -> Any:
-        """Run it, and return its end, whatever that is."""
+    def run(self, *arguments: str) -> CompletedProcess[str]:
+        """Run it, and return how it ended and what it printed."""
         return completed([*self.command, *arguments], cwd=self.folder, env=dict(self.environment))
 
 

@@ -6,9 +6,10 @@ integer milliseconds and blobs are bytes.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from statewright import chance
 from statewright.api.errors import status_of
@@ -29,13 +30,16 @@ STATES: Final = "states"
 STATEWRIGHT: Final = "statewright"
 JSON_TYPE: Final = "application/x-amz-json-1.0"
 XML_TYPE: Final = "text/xml"
+NO_HEADERS: Final[Mapping[str, str]] = {}
 
 
 class InnerCalls:
     """Runs operations for the parts of a system, which are built before the application that has the operations."""
 
-    def __init__(self) -> None:
+    def __init__(self, endpoint: Callable[[], str] | None = None) -> None:
+        """`endpoint` returns the server's address, if it has one, which `invoke` gives to addresses of queues."""
         self._app: App | None = None
+        self._endpoint = endpoint
 
     def connect(self, app: App) -> None:
         """Set the application, once it is built and before anything starts."""
@@ -71,7 +75,9 @@ class InnerCalls:
 
     async def invoke(self, service: str, operation: str, request: JsonObject) -> Json:
         """Run an operation of a service by any of its names. Raises: ApiError."""
-        return await self.service(service_named(service))(operation, request, request_id=chance.uuid4())
+        headers = {"host": urlsplit(self._endpoint()).netloc} if self._endpoint is not None else {}
+        own = OwnInvoker(self, service_named(service), headers)
+        return await own(operation, request, request_id=chance.uuid4())
 
     def service(self, service: Service) -> OwnInvoker:
         """The invoker of the operations of one service."""
@@ -87,8 +93,9 @@ class InnerCalls:
 class OwnInvoker:
     """Runs operations of one service."""
 
-    def __init__(self, calls: InnerCalls, service: Service) -> None:
+    def __init__(self, calls: InnerCalls, service: Service, headers: Mapping[str, str] = NO_HEADERS) -> None:
         self._calls = calls
+        self._headers = headers
         self._service = service.name
         self.content_type = XML_TYPE if service.protocols == (QUERY,) else JSON_TYPE
         """The content type that its answers would have on the wire."""
@@ -113,7 +120,7 @@ class OwnInvoker:
             content = request.get(streamed) or b""
             request = {**request, streamed: Upload(_once(content), len(content))}
         try:
-            call = Call(self._service, operation, request_id, completion=completion)
+            call = Call(self._service, operation, request_id, self._headers, completion=completion)
             return await perform(self._calls.app_in(region), call, request)
         except ApiError as error:
             error.status = status_of(error, self._service)
