@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
@@ -429,10 +428,3 @@ def test_conditions_see_no_object_behind_a_marker(s3, bucket):
     assert code_of(s3.put_object, Bucket=bucket, Key="a", IfMatch='"x"') == ("NoSuchKey", 404)
     s3.put_object(Bucket=bucket, Key="a", IfNoneMatch="*")
     assert code_of(s3.put_object, Bucket=bucket, Key="a", IfNoneMatch="*") == ("PreconditionFailed", 412)
-
-
-def test_object_lock_is_refused(s3, bucket):
-    lock = {"ObjectLockEnabled": "Enabled"}
-    call = s3.put_object_lock_configuration
-    assert code_of(call, Bucket=bucket, ObjectLockConfiguration=lock) == ("NotImplemented", 501)
-    assert code_of(s3.create_bucket, Bucket=f"b-{uuid4()}", ObjectLockEnabledForBucket=True)[1] == 501

@@ -32,7 +32,7 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -312,6 +312,20 @@ class Maker:
         for version in (large, "null"):
             self.reads("s3", "head_object", **at, VersionId=version)
         self.reads("s3", "get_object_tagging", **at, VersionId=large)
+        self.locks()
+
+    def locks(self) -> None:
+        """A bucket with Object Lock: a version that is retained, one that is held."""
+        s3 = self.client("s3")
+        s3.create_bucket(Bucket="ledger", ObjectLockEnabledForBucket=True)
+        until = datetime(2099, 1, 1, tzinfo=UTC)
+        s3.put_object(
+            Bucket="ledger", Key="retained", Body=b"a", ObjectLockMode="COMPLIANCE", ObjectLockRetainUntilDate=until
+        )
+        s3.put_object(Bucket="ledger", Key="held", Body=b"b", ObjectLockLegalHoldStatus="ON")
+        self.reads("s3", "get_object_lock_configuration", Bucket="ledger")
+        for key in ("retained", "held"):
+            self.reads("s3", "head_object", Bucket="ledger", Key=key)
 
     def dynamodb(self) -> None:
         """A table with an index, a time to live and items."""
@@ -338,6 +352,29 @@ class Maker:
         self.reads("dynamodb", "scan", TableName="customers")
         self.reads("dynamodb", "query", TableName="customers", IndexName="by-town",
                    KeyConditionExpression="town = :t", ExpressionAttributeValues={":t": {"S": "london"}})  # fmt: skip
+        self.stream()
+
+    def stream(self) -> None:
+        """A table with a stream of two changes, and a key of an index that has two attributes."""
+        client = self.client("dynamodb")
+        client.create_table(
+            TableName="visits", BillingMode="PAY_PER_REQUEST",
+            KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
+            AttributeDefinitions=[{"AttributeName": one, "AttributeType": "S"} for one in ("id", "town", "street")],
+            GlobalSecondaryIndexes=[{
+                "IndexName": "by-place", "Projection": {"ProjectionType": "ALL"},
+                "KeySchema": [{"AttributeName": one, "KeyType": "HASH"} for one in ("town", "street")],
+            }],
+            StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
+        )  # fmt: skip
+        for street in ("high", "low"):
+            place = {"id": {"S": "ada"}, "town": {"S": "london"}, "street": {"S": street}}
+            client.put_item(TableName="visits", Item=place)
+        arn = client.describe_table(TableName="visits")["Table"]["LatestStreamArn"]
+        self.reads("dynamodb", "describe_table", TableName="visits")
+        self.reads("dynamodb", "scan", TableName="visits", IndexName="by-place")
+        self.reads("dynamodbstreams", "describe_stream", StreamArn=arn)
+        self.reads("dynamodbstreams", "list_streams", TableName="visits")
 
     def events(self) -> None:
         """Schedules, a bus, rules, topics with subscriptions, one of which waits to be confirmed."""

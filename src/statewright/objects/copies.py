@@ -29,7 +29,7 @@ _REDIRECT: Final = "WebsiteRedirectLocation"
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """The settings that a request to copy gives; storage class and encryption are always taken from it.
+    """The settings that a request to copy gives; storage class, encryption and lock are always taken from it.
 
     With `replaces`, its headers and metadata take the place of the source's; `tags` take the place of its tags unless
     `None`. `names_class` is True if it names a storage class, were it the same.
@@ -51,6 +51,7 @@ class Wish:
             tags=dict(self.tags if self.tags is not None else source.tags),
             storage_class=self.given.storage_class,
             encryption=dict(self.given.encryption),
+            lock=self.given.lock,
         )
 
     def changes(self, source: ObjectView, bucket: Bucket) -> bool:
@@ -106,7 +107,7 @@ class Copies:
                     "The specified copy source is larger than the maximum allowable size for a copy source: "
                     f"{OBJECT_PUT_BYTES}"
                 )
-            kept = self._state.encrypted(home, wish.settings(view.settings))
+            kept = self._state.of_new(home, wish.settings(view.settings))
             check_metadata(kept.metadata)
             wanted = algorithm or (view.checksum.algorithm if view.checksum is not None else None)
             received = await self._shared(view, body, wanted)

@@ -10,16 +10,17 @@ versioning-suspended buckets".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
 
 from statewright.errors import ApiError
 from statewright.objects import faults
+from statewright.objects.locks import LOCK, denied
 from statewright.objects.names import key_bytes
 from statewright.objects.notifications import DELETED, EXPIRED, EXPIRED_BY_MARKER, MARKED, NOTIFICATION, Change
-from statewright.objects.records import Bucket
+from statewright.objects.records import Bucket, object_of
 from statewright.objects.state import ObjectState
 from statewright.objects.versions.ids import NULL, Deleted, known_number, version_number, version_text
 from statewright.objects.writing import NO_DEMAND
@@ -31,6 +32,7 @@ from statewright.stores.object_rows import (
     Demand,
     Missing,
     ObjectRow,
+    Refused,
     WriteOutcome,
     Written,
 )
@@ -65,12 +67,15 @@ class Deletions:
         *,
         version: str | None = None,
         demand: Demand = NO_DEMAND,
+        bypass: bool = False,
         completion: Completion[Deleted] | None = None,
     ) -> Deleted:
         """Delete an object or a version, or put a marker in front; a missing object counts as deleted.
 
-        Raises: ApiError (`NoSuchBucket`, `PreconditionFailed`, `NoSuchVersion`, `InvalidArgument` for an id that no
-            version can have).
+        `bypass` ignores a retention in the mode GOVERNANCE.
+
+        Raises: ApiError (`NoSuchBucket`, `PreconditionFailed`, `NoSuchVersion`, `AccessDenied` for a locked version,
+            `InvalidArgument` for an id that no version can have).
         """
 
         def deleted(answers: Sequence[ApiError | Deleted]) -> Deleted | None:
@@ -79,7 +84,7 @@ class Deletions:
         if version is not None:
             version_number(version)
         wanted = [(key, demand, version)]
-        (answer,) = await self.delete_many(bucket, wanted, completion=adapted(completion, deleted))
+        (answer,) = await self.delete_many(bucket, wanted, completion=adapted(completion, deleted), bypass=bypass)
         if isinstance(answer, ApiError):
             raise answer
         return answer
@@ -92,10 +97,12 @@ class Deletions:
         completion: Completion[list[ApiError | Deleted]] | None = None,
         *,
         older_only: bool = False,
+        bypass: bool = False,
     ) -> list[ApiError | Deleted]:
         """Delete objects and versions in one transaction; what became of each, or its refusal.
 
-        With `older_only`, a version that is the object of its key is refused.
+        With `older_only`, a version that is the object of its key is refused. `bypass` ignores retentions in the mode
+        GOVERNANCE.
 
         Raises: ApiError (`NoSuchBucket`).
         """
@@ -105,13 +112,15 @@ class Deletions:
         home = self._state.buckets.get(bucket, home)
         answers: list[ApiError | Deleted] = [Deleted()] * len(wanted)
         chosen: list[_Chosen] = []
+        refuses = self._protection(home, bypass=bypass)
         for place, one in enumerate(wanted):
             try:
-                deletion = self._deletion(home, one, next(numbers, 0), older_only=older_only)
+                deletion = self._deletion(home, one, next(numbers, 0))
             except ApiError as problem:
                 answers[place] = problem
             else:
-                chosen.append(_Chosen(place, deletion, one[2]))
+                guarded = replace(deletion, older_only=older_only, refuses=refuses) if one[2] is not None else deletion
+                chosen.append(_Chosen(place, guarded, one[2]))
         notes = self._notes(home, chosen, event)
 
         def answered(outcomes: Sequence[WriteOutcome]) -> list[ApiError | Deleted]:
@@ -129,7 +138,18 @@ class Deletions:
                 self._state.vault.free(outcome.freed)
         return answered(outcomes)
 
-    def _deletion(self, bucket: Bucket, wanted: Wanted, number: int, *, older_only: bool) -> Deletion:
+    def _protection(self, bucket: Bucket, *, bypass: bool) -> Callable[[ObjectRow], bool] | None:
+        """A test of rows for versions that their lock protects; `None` in a bucket without Object Lock."""
+        if LOCK not in bucket.settings:
+            return None
+        now_ms = self._state.clock.now_ms()
+
+        def protects(row: ObjectRow) -> bool:
+            return object_of(bucket, row).settings.lock.protects(now_ms, bypass=bypass)
+
+        return protects
+
+    def _deletion(self, bucket: Bucket, wanted: Wanted, number: int) -> Deletion:
         """Raises: ApiError (`NoSuchVersion`, or as `key_bytes`)."""
         key, demand, version = wanted
         name = key_bytes(key)
@@ -137,7 +157,7 @@ class Deletions:
             known = known_number(version)
             if known is None or (known != NULL_VERSION and not bucket.is_versioned):
                 raise faults.no_such_version(key, version)
-            return Deletion(name, demand, known if bucket.is_versioned else None, older_only=older_only)
+            return Deletion(name, demand, known if bucket.is_versioned else None)
         if not bucket.is_versioned:
             return Deletion(name, demand)
         now_ms, named = self._state.clock.now_ms(), int(bucket.keeps_versions)
@@ -163,6 +183,9 @@ class Deletions:
         deletion = one.deletion
         if isinstance(outcome, Missing) and one.version is not None:
             return faults.no_such_version(deletion.key.decode(), one.version)
+        found = outcome.found if isinstance(outcome, Refused) else None
+        if found is not None and deletion.refuses is not None and deletion.refuses(found):
+            return denied()
         if not isinstance(outcome, Written):
             return self._state.refusal(bucket, deletion.key, outcome, deletion.demand)
         if deletion.marker is not None:

@@ -198,6 +198,11 @@ def metadata_too_large(size: int, most: int) -> ApiError:
     return _fault(400, "MetadataTooLarge", said, Size=str(size), MaxSizeAllowed=str(most))
 
 
+def invalid_bucket_state(message: str) -> ApiError:
+    """The bucket's versioning and its Object Lock do not go together."""
+    return _fault(409, "InvalidBucketState", message)
+
+
 def malformed_xml() -> ApiError:
     """The body is not XML, or not the document that the operation expects."""
     said = "The XML you provided was not well-formed or did not validate against our published schema"

@@ -7,7 +7,7 @@ multipart uploads to `uploads`, and shared state to `state`. Every write is dura
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
@@ -17,6 +17,7 @@ from statewright.objects import faults
 from statewright.objects.copies import Copies
 from statewright.objects.deletions import Deletions
 from statewright.objects.intake import NOTHING_PROMISED, Body, Promise, receive
+from statewright.objects.locks import Lock
 from statewright.objects.names import check_bucket_name, check_metadata, key_bytes
 from statewright.objects.notifications import ACL, TAGGED, UNTAGGED
 from statewright.objects.reading import TRIES, Reading
@@ -195,8 +196,8 @@ class Objects:
         if demand != NO_DEMAND:
             # Checked before the bytes arrive, and again when the row is written.
             await self._writing.check(home, name, demand)
+        kept = self.state.of_new(home, settings)
         received = await receive(self.state.vault, body, promise)
-        kept = self.state.encrypted(home, settings)
         return await self._writing.write(home, name, received, kept, demand, completion=completion, trace=trace)
 
     async def list_keys(
@@ -244,11 +245,38 @@ class Objects:
         self, bucket: str, key: str, tags: Mapping[str, str], *, version: str | None = None
     ) -> ObjectView:
         """Replace the tags of an object or version. Raises: ApiError (`NoSuchBucket`, `NoSuchKey` ...)."""
+
+        def tagged(settings: Settings) -> Settings:
+            return replace(settings, tags=dict(tags))
+
+        method, event = ("PUT", TAGGED) if tags else ("DELETE", UNTAGGED)
+        return await self._change_settings(bucket, key, tagged, version=version, method=method, event=event)
+
+    async def set_lock(
+        self, bucket: str, key: str, change: Callable[[Lock], Lock], *, version: str | None = None
+    ) -> ObjectView:
+        """Replace the lock of an object or version by what `change` makes of it. Raises: ApiError, also of `change`."""
+
+        def locked(settings: Settings) -> Settings:
+            return replace(settings, lock=change(settings.lock))
+
+        return await self._change_settings(bucket, key, locked, version=version, method="PUT")
+
+    async def _change_settings(
+        self,
+        bucket: str,
+        key: str,
+        change: Callable[[Settings], Settings],
+        *,
+        version: str | None,
+        method: str,
+        event: str | None = None,
+    ) -> ObjectView:
         home = await self.state.bucket(bucket)
         for _ in range(TRIES):
-            view, _ = await self.reading.find(home, key, version, method="PUT" if tags else "DELETE")
-            head = object_head(replace(view.settings, tags=dict(tags)), view.checksum, view.parts)
-            notes = self.state.notes(bucket, view.row, TAGGED if tags else UNTAGGED)
+            view, _ = await self.reading.find(home, key, version, method=method)
+            head = object_head(change(view.settings), view.checksum, view.parts)
+            notes = self.state.notes(bucket, view.row, event) if event is not None else []
             if await self.state.announce(self.state.store.objects.change_head(view.row, head, notes), notes):
                 return view
         raise faults.conflict(key)

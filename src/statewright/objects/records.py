@@ -13,12 +13,14 @@ import orjson
 
 from statewright.formats import FORMAT as MEMBER
 from statewright.formats import members_in
+from statewright.objects.locks import UNLOCKED, Lock, lock_of
 from statewright.objects.versions.ids import ENABLED, VERSIONING, version_text
 from statewright.payload import JsonMapping, JsonObject
 from statewright.stores.object_rows import BucketRow, ObjectRow, SegmentRow, UploadRow
 
-FORMAT: Final = 2
-"""The newest format of these rows: 2 is that of buckets with an account, all others have 1."""
+FORMAT: Final = 3
+"""The newest format of these rows: 2 is that of buckets with an account, 3 that of heads with a lock, which an older
+program would not heed; all others have 1."""
 STANDARD: Final = "STANDARD"
 FULL_OBJECT: Final = "FULL_OBJECT"
 COMPOSITE: Final = "COMPOSITE"
@@ -39,7 +41,7 @@ class Settings:
     """An object's properties, set by its uploader. `headers` are by member name (`ContentType`, `CacheControl` ...).
 
     `metadata` are the user's own headers by lower-case name without `x-amz-meta-`. `encryption` has members that
-    are only returned: bytes are stored as they were received.
+    are only returned: bytes are stored as they were received. `lock` protects a version in a bucket with Object Lock.
     """
 
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -47,6 +49,7 @@ class Settings:
     tags: Mapping[str, str] = field(default_factory=dict)
     storage_class: str = STANDARD
     encryption: Mapping[str, str] = field(default_factory=dict)
+    lock: Lock = UNLOCKED
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,8 +212,10 @@ def _settings_json(settings: Settings) -> JsonObject:
         "tags": dict(settings.tags),
         "encryption": dict(settings.encryption),
         "class": settings.storage_class if settings.storage_class != STANDARD else "",
+        "lock": settings.lock.json() if settings.lock is not UNLOCKED else None,
     }
-    return {name: value for name, value in found.items() if value}
+    shown = {name: value for name, value in found.items() if value}
+    return {MEMBER: FORMAT, **shown} if "lock" in shown else shown
 
 
 def _settings_of(head: JsonMapping) -> Settings:
@@ -220,4 +225,5 @@ def _settings_of(head: JsonMapping) -> Settings:
         head.get("tags", {}),
         head.get("class", STANDARD),
         head.get("encryption", {}),
+        lock_of(head["lock"]) if "lock" in head else UNLOCKED,
     )

@@ -16,6 +16,7 @@ from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.objects import faults
 from statewright.objects.encryption import applied
+from statewright.objects.locks import LOCK, check_lock_of_new, with_default
 from statewright.objects.notifications import NOTIFICATION, Change, Outbox
 from statewright.objects.records import Bucket, Settings, bucket_of
 from statewright.objects.vault import Vault
@@ -69,10 +70,21 @@ class ObjectState:
             raise faults.access_denied()
         return found
 
-    def encrypted(self, bucket: Bucket, settings: Settings) -> Settings:
-        """The settings of a new object of a bucket, with the encryption that it shows."""
-        found = applied(settings.encryption, bucket.settings, self.config)
-        return settings if found is settings.encryption else replace(settings, encryption=found)
+    def of_new(self, bucket: Bucket, settings: Settings) -> Settings:
+        """The settings of a new object of a bucket, with the encryption that it shows, and its lock.
+
+        Raises: ApiError (`InvalidRequest`, `InvalidArgument` for a lock that it cannot have).
+        """
+        check_lock_of_new(settings.lock, bucket.settings, self.clock.now_ms())
+        encryption = applied(settings.encryption, bucket.settings, self.config)
+        changed = settings if encryption is settings.encryption else replace(settings, encryption=encryption)
+        return self.locked(bucket, changed)
+
+    def locked(self, bucket: Bucket, settings: Settings) -> Settings:
+        """Settings with the bucket's default retention, if they have none of their own."""
+        if LOCK not in bucket.settings:
+            return settings
+        return replace(settings, lock=with_default(settings.lock, bucket.settings, self.clock.now_ms()))
 
     async def numbered(self, bucket: Bucket, row: ObjectRow) -> ObjectRow:
         """A row with the number of its version if its bucket has versions now; to be written without another await.

@@ -120,7 +120,7 @@ class Uploads:
             )
         number = await self._state.vault.next_id()
         there = await self._state.store.objects.find(home.id, name)
-        settings = self._state.encrypted(home, settings)
+        settings = self._state.of_new(home, settings)
         head = upload_head(settings, algorithm, kind or kinds[0], there[0].id if there is not None else NO_OBJECT)
         row = UploadRow(number, home.id, name, self._state.clock.now_ms(), head)
         upload = upload_of(bucket, row)
@@ -222,7 +222,7 @@ class Uploads:
                 f"The provided 'x-amz-mp-object-size' header value {size} does not match what was computed: {total}"
             )
         whole = _checked_whole(upload, parts, checksum, kind)
-        head = object_head(upload.settings, whole, len(parts))
+        head = object_head(self._state.locked(home, upload.settings), whole, len(parts))
         now_ms = self._state.clock.now_ms()
         row = ObjectRow(home.id, upload.row.key, upload.id, total, now_ms, _etag_of(parts), IN_SEGMENTS, head)
         row = await self._state.numbered(home, row)

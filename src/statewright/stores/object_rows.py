@@ -16,7 +16,7 @@ Doomed files are deleted when a process starts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
 
@@ -122,7 +122,8 @@ class Deletion:
     """A deletion of an object, or of one of its versions by number (or `NULL_VERSION`), if `demand` is met.
 
     With a `marker`, nothing but the null version is deleted, and that only if the marker has no name either: the marker
-    becomes the newest version. With `older_only`, a version that is the object of its key is refused.
+    becomes the newest version. With `older_only`, a version that is the object of its key is refused; with
+    `refuses`, one for which that holds, asked inside the transaction, in the thread of the store.
     """
 
     key: bytes
@@ -130,6 +131,7 @@ class Deletion:
     version: int | None = None
     marker: ObjectRow | None = None
     older_only: bool = False
+    refuses: Callable[[ObjectRow], bool] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,6 +131,8 @@ def _delete_version(
         return Missing()
     if not wanted.demand.is_met_by(gone) or (wanted.older_only and gone is newest):
         return Refused(gone)
+    if wanted.refuses is not None and wanted.refuses(gone):
+        return Refused(gone)
     if gone is newest:
         sql.run("drop", bucket, wanted.key)
     else:

@@ -25,7 +25,7 @@ from statewright.api.protocols.json10 import sound
 from statewright.api.protocols.uploads import upload_of
 from statewright.api.protocols.wire import JSON_TYPE, Answer, Headers, Incoming
 from statewright.errors import ApiError
-from statewright.instants import http_date
+from statewright.instants import http_date, iso_ms
 from statewright.integrations.endpoints.service_models import Model
 from statewright.payload import Json, JsonObject, JsonTextError, parse_json
 
@@ -136,8 +136,8 @@ class RestWire:
             if where == "statusCode":
                 status = value
             elif where == "header":
-                kind = model["shapes"][member["shape"]]["type"]
-                headers.append((member["locationName"].lower().encode(), _header_text(value, kind, member)))
+                target = model["shapes"][member["shape"]]
+                headers.append((member["locationName"].lower().encode(), _header_text(value, target, member)))
             elif where == "headers":
                 prefix = member["locationName"].lower()
                 headers.extend(((prefix + key).encode(), _latin(text)) for key, text in value.items())
@@ -312,9 +312,11 @@ def _typed(text: str, target: Model, name: str, timestamps: str) -> Json:
     return text
 
 
-def _header_text(value: Json, kind: str, member: Model) -> bytes:
+def _header_text(value: Json, target: Model, member: Model) -> bytes:
+    kind = target["type"]
     if kind == "timestamp":
-        return http_date(value).encode()
+        text = iso_ms(value) if target.get("timestampFormat") == "iso8601" else http_date(value)
+        return text.encode()
     if kind == "boolean":
         return b"true" if value else b"false"
     if kind == "list":

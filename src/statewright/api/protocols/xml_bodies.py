@@ -55,6 +55,9 @@ ROOTS: Final = {
     "GetBucketOwnershipControls": "OwnershipControls",
     "GetBucketCors": "CORSConfiguration",
     "GetBucketLifecycleConfiguration": "LifecycleConfiguration",
+    "GetObjectLockConfiguration": "ObjectLockConfiguration",
+    "GetObjectRetention": "Retention",
+    "GetObjectLegalHold": "LegalHold",
 }
 """Root elements of answers. Source: service API reference, "Response Syntax" of each operation."""
 

@@ -15,8 +15,10 @@ from statewright.api.s3.members import check_owner, owner, tag_set, tags_in
 from statewright.errors import ApiError
 from statewright.objects import faults
 from statewright.objects.bucket_settings import of_new_bucket
+from statewright.objects.locks import LOCK, ON
 from statewright.objects.names import checked_tags
 from statewright.objects.records import Bucket
+from statewright.objects.versions.ids import ENABLED, VERSIONING
 from statewright.payload import JsonObject
 
 Request = JsonObject
@@ -33,9 +35,10 @@ async def create_bucket(app: App, call: Call, request: Request) -> Request:
     region = region_of_new(app, call, settings.get("LocationConstraint"))
     tags = checked_tags([(tag["Key"], tag["Value"]) for tag in settings.get("Tags") or ()], of_bucket=True)
     try:
-        await app.services.objects.create_bucket(
-            name, region=region, tags=tags, settings=of_new_bucket(request.get("ObjectOwnership"))
-        )
+        made = of_new_bucket(request.get("ObjectOwnership"))
+        if request.get("ObjectLockEnabledForBucket"):
+            made |= {VERSIONING: ENABLED, LOCK: ON}
+        await app.services.objects.create_bucket(name, region=region, tags=tags, settings=made)
     except ApiError as problem:
         if problem.code != "BucketAlreadyOwnedByYou" or region != FIRST_REGION:
             raise
@@ -138,10 +141,6 @@ _ABSENT: Final = {
     "GetBucketReplication": (
         "ReplicationConfigurationNotFoundError",
         "The replication configuration was not found",
-    ),
-    "GetObjectLockConfiguration": (
-        "ObjectLockConfigurationNotFoundError",
-        "Object Lock configuration does not exist for this bucket",
     ),
 }
 """Features that a bucket never has, and the service's error for a bucket without them."""

@@ -51,6 +51,8 @@ _WORDS: Final[dict[str, tuple[str, str | None, int]]] = {
 
 _ARGUMENTS: Final = {
     "copySource": ("x-amz-copy-source", "Invalid copy source object key"),
+    "objectLockMode": ("x-amz-object-lock-mode", "Unknown wormMode directive."),
+    "objectLockLegalHoldStatus": ("x-amz-object-lock-legal-hold", "Legal Hold must be either of 'ON' or 'OFF'"),
     "encodingType": ("encoding-type", "Invalid Encoding Method specified in Request"),
 }
 """Parameters that the service refuses in words of their own: their name there, and the text."""

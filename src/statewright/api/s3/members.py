@@ -14,6 +14,7 @@ from statewright.objects import faults
 from statewright.objects.checksums import ALGORITHMS
 from statewright.objects.conditions import ReadConditions
 from statewright.objects.encryption import OWN
+from statewright.objects.locks import UNLOCKED, Lock
 from statewright.objects.names import checked_tags
 from statewright.objects.records import STANDARD, Checksum, ObjectView, Part, Settings
 from statewright.objects.versions.ids import NULL
@@ -30,11 +31,7 @@ _NOT_HERE: Final = {
     "SSECustomerAlgorithm": "encryption with a customer's key",
     "SSECustomerKey": "encryption with a customer's key",
     "CopySourceSSECustomerAlgorithm": "encryption with a customer's key",
-    "ObjectLockMode": "object lock",
-    "ObjectLockRetainUntilDate": "object lock",
-    "ObjectLockLegalHoldStatus": "object lock",
-    "ObjectLockEnabledForBucket": "object lock",
-    "ObjectLockEventHold": "object lock",
+    "ObjectLockEventHold": "event holds",
     "WriteOffsetBytes": "appending to objects",
     "MFA": "deleting with MFA",
     "GrantFullControl": "grants", "GrantRead": "grants", "GrantReadACP": "grants", "GrantWriteACP": "grants",
@@ -81,7 +78,26 @@ def settings_in(request: JsonMapping) -> Settings:
         tags_in_header(request.get("Tagging")),
         request.get("StorageClass") or STANDARD,
         {name: str(request[name]) for name in _ENCRYPTION if request.get(name) is not None},
+        _lock_in(request),
     )
+
+
+def _lock_in(request: JsonMapping) -> Lock:
+    mode, until_ms = request.get("ObjectLockMode"), request.get("ObjectLockRetainUntilDate")
+    held = request.get("ObjectLockLegalHoldStatus")
+    if mode is None and until_ms is None and held is None:
+        return UNLOCKED
+    return Lock(*retention_in(mode, until_ms), is_held=held == "ON")
+
+
+def retention_in(mode: str | None, until_ms: int | None) -> tuple[str | None, int]:
+    """The mode and the end of a retention. Raises: ApiError (`InvalidArgument`) for one without the other."""
+    if (mode is None) != (until_ms is None):
+        raise faults.invalid_argument(
+            "x-amz-object-lock-retain-until-date and x-amz-object-lock-mode must both be supplied",
+            "x-amz-object-lock-mode" if mode is None else "x-amz-object-lock-retain-until-date",
+        )  # fmt: skip
+    return mode, until_ms or 0
 
 
 def tags_in_header(text: object) -> dict[str, str]:
@@ -115,6 +131,15 @@ def settings_out(view: ObjectView) -> JsonObject:
         found["StorageClass"] = settings.storage_class
     if settings.tags:
         found["TagCount"] = len(settings.tags)
+    if settings.lock is not UNLOCKED:
+        found |= _lock_out(settings.lock)
+    return found
+
+
+def _lock_out(lock: Lock) -> JsonObject:
+    found: JsonObject = {"ObjectLockLegalHoldStatus": "ON" if lock.is_held else None}
+    if lock.mode is not None:
+        found |= {"ObjectLockMode": lock.mode, "ObjectLockRetainUntilDate": lock.until_ms}
     return found
 
 

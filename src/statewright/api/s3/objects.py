@@ -147,6 +147,7 @@ async def delete_object(app: App, call: Call, request: Request) -> Request:
         request["Key"],
         version=request.get("VersionId"),
         demand=demand,
+        bypass=bool(request.get("BypassGovernanceRetention")),
         completion=adapted(call.completion, _deleted),
     )
     return _deleted(deleted)
@@ -187,7 +188,9 @@ async def delete_objects(app: App, call: Call, request: Request) -> Request:
         return found
 
     completion = adapted(call.completion, answer)
-    return answer(await app.services.objects.deletions.delete_many(request["Bucket"], chosen, completion=completion))
+    bypass = bool(request.get("BypassGovernanceRetention"))
+    deletions = app.services.objects.deletions
+    return answer(await deletions.delete_many(request["Bucket"], chosen, completion=completion, bypass=bypass))
 
 
 def _deleted_one(wanted: JsonMapping, deleted: Deleted) -> Request:

@@ -25,6 +25,7 @@ SERVICE: Final = Service(
         "access",
         "notifications",
         "objects",
+        "locks",
         "listings",
         "multipart",
         "forms",

@@ -17,6 +17,7 @@ from statewright.objects import bucket_settings as rules
 from statewright.objects import faults
 from statewright.objects.encryption import DEFAULT, ENCRYPTION
 from statewright.objects.lifecycle import LIFECYCLE, checked
+from statewright.objects.locks import check_versioning
 from statewright.objects.versions.ids import VERSIONING
 from statewright.payload import Json, JsonMapping, JsonObject
 
@@ -134,13 +135,14 @@ async def get_bucket_versioning(app: App, _call: Call, request: Request) -> Requ
 @operation("s3", "PutBucketVersioning")
 async def put_bucket_versioning(app: App, _call: Call, request: Request) -> None:
     """Have the bucket keep versions of its objects, or stop."""
-    await bucket_of(app, request)
+    bucket = await bucket_of(app, request)
     given = request["VersioningConfiguration"]
     if given.get("MFADelete") == "Enabled":
         raise faults.not_here("This version of Statewright does not have deleting with MFA (MFADelete).")
     if given.get("Status") is None:
         said = "The Versioning element must be specified"
         raise ApiError("IllegalVersioningConfigurationException", said, status=400)
+    check_versioning(given["Status"], bucket.settings)
     await app.services.objects.set_bucket_setting(request["Bucket"], VERSIONING, given["Status"])
 
 

@@ -17,8 +17,7 @@ _SETTINGS: Final = "settings"
 _VERSIONS: Final = "versions"
 """The record's attribute for the status of versioning in the template."""
 _UNUSED: Final = (
-    "ReplicationConfiguration", "WebsiteConfiguration",
-    "ObjectLockConfiguration", "ObjectLockEnabled", "LoggingConfiguration",
+    "ReplicationConfiguration", "WebsiteConfiguration", "LoggingConfiguration",
 )  # fmt: skip
 
 
@@ -76,8 +75,12 @@ def bucket(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     shown = site.found(SERVICE, "GetBucketLocation", Bucket=name)
     if shown is None:
         place = {} if site.region == "us-east-1" else {"LocationConstraint": site.region}
-        site.create(SERVICE, "CreateBucket", Bucket=name, CreateBucketConfiguration=place or None)
+        site.create(
+            SERVICE, "CreateBucket", Bucket=name, CreateBucketConfiguration=place or None,
+            ObjectLockEnabledForBucket=_is_locked(wanted) or None,
+        )  # fmt: skip
     status = _keep_versions(site, wanted, name, is_new=shown is None)
+    _lock(site, wanted, name)
     tags = wanted.tags()
     if tags:
         found = None if shown is None else site.found(SERVICE, "GetBucketTagging", Bucket=name)
@@ -125,10 +128,26 @@ def _keep_versions(site: Site, wanted: Wanted, name: str, *, is_new: bool) -> Js
     status = wanted.table("VersioningConfiguration").get("Status")
     there = None if is_new else site.asked(SERVICE, "GetBucketVersioning", Bucket=name).get("Status")
     before = wanted.before.attributes.get(_VERSIONS) if wanted.before is not None else None
-    asked = status or ("Suspended" if there == "Enabled" and before == there else None)
+    may_end = there == "Enabled" and before == there and not _is_locked(wanted)
+    asked = status or ("Suspended" if may_end else None)
     if asked and asked != there:
         site.change(SERVICE, "PutBucketVersioning", Bucket=name, VersioningConfiguration={"Status": asked})
     return status
+
+
+def _is_locked(wanted: Wanted) -> bool:
+    return str(wanted.properties.get("ObjectLockEnabled", "")).lower() == "true"
+
+
+def _lock(site: Site, wanted: Wanted, name: str) -> None:
+    """Turn Object Lock on, with its default retention; as in the service, it is never turned off."""
+    if not _is_locked(wanted) and not wanted.table("ObjectLockConfiguration"):
+        return
+    given = typed(dict(wanted.table("ObjectLockConfiguration")), numbers=("Days", "Years"))
+    asked = {"ObjectLockEnabled": "Enabled", **given}
+    found = site.found(SERVICE, "GetObjectLockConfiguration", Bucket=name)
+    if found is None or not holds(found["ObjectLockConfiguration"], asked):
+        site.change(SERVICE, "PutObjectLockConfiguration", Bucket=name, ObjectLockConfiguration=asked)
 
 
 def bucket_policy(site: Site, wanted: Wanted) -> Mapping[str, Json]:

@@ -202,6 +202,8 @@ class MemoryObjects:
             return Missing()
         if not wanted.demand.is_met_by(gone) or (wanted.older_only and gone is newest):
             return Refused(gone)
+        if wanted.refuses is not None and wanted.refuses(gone):
+            return Refused(gone)
         if gone is newest:
             self._drop(gone)
         else:

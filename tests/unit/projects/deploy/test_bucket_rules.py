@@ -154,3 +154,28 @@ def test_versions_that_the_template_never_asked_for_are_left(tmp_path: Path, the
     for _ in range(2):
         deployed(server, project(tmp_path, versioned(None)), record)
     assert "PutBucketVersioning" not in server.changes()
+
+
+def test_a_bucket_of_a_template_is_locked(tmp_path: Path):
+    rule = {"DefaultRetention": {"Mode": "GOVERNANCE", "Days": "7"}}
+    asked: Json = {
+        "BucketName": "files", "ObjectLockEnabled": True, "VersioningConfiguration": {"Status": "Enabled"},
+        "ObjectLockConfiguration": {"ObjectLockEnabled": "Enabled", "Rule": rule},
+    }  # fmt: skip
+    server, record = Server(), Record("shop")
+    deployed(server, project(tmp_path, {"Bucket": ("AWS::S3::Bucket", asked)}), record)
+    assert server.last("CreateBucket")["ObjectLockEnabledForBucket"] is True
+    put = server.last("PutObjectLockConfiguration")["ObjectLockConfiguration"]
+    rule["DefaultRetention"]["Days"] = 7  # type: ignore[assignment]
+    assert put == {"ObjectLockEnabled": "Enabled", "Rule": rule}
+    server.answers |= {
+        "GetBucketLocation": {}, "GetBucketVersioning": {"Status": "Enabled"},
+        "GetObjectLockConfiguration": {"ObjectLockConfiguration": put},
+    }  # fmt: skip
+    server.calls.clear()
+    deployed(server, project(tmp_path, {"Bucket": ("AWS::S3::Bucket", asked)}), record)
+    assert "PutObjectLockConfiguration" not in server.changes()
+    # Versions of a locked bucket cannot end.
+    unversioned: Json = {name: value for name, value in asked.items() if name != "VersioningConfiguration"}
+    deployed(server, project(tmp_path, {"Bucket": ("AWS::S3::Bucket", unversioned)}), record)
+    assert "PutBucketVersioning" not in server.changes()
