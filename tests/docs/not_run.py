@@ -34,6 +34,7 @@ NOT_RUN: Final = (
     NotRun("README.md", "$ git clone", "tests/e2e/test_demo.py runs the demo"),
     NotRun("README.md", "On a real server", "a part of what the demo prints: tests/e2e/test_demo.py"),
     NotRun("README.md", "boto3, AWS CLI", "a drawing"),
+    NotRun("docs/apis.md", "", "its host has an id that the server gives: tests/e2e/test_http_apis.py"),
     NotRun("docs/architecture.md", "", "drawings"),
     NotRun("docs/benchmarks.md", "", "measurements take minutes on a quiet machine"),
     NotRun("docs/phases.md", "", "drawings made from the code: tests/architecture/test_documents.py"),

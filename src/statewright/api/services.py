@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Generic, Self, TypeVar, overload
 
+from statewright.api.apigateway.service import SERVICE as APIGATEWAY
 from statewright.api.apigatewayv2.service import SERVICE as APIGATEWAYV2
 from statewright.api.apigatewayv2.service import build_apis, build_data_plane
 from statewright.api.batch.service import SERVICE as BATCH
@@ -58,6 +59,7 @@ T = TypeVar("T")
 
 SERVICES: Final = (
     STATES,
+    APIGATEWAY,
     APIGATEWAYV2,
     BATCH,
     CLOUDFORMATION,

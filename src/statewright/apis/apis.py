@@ -17,6 +17,7 @@ from statewright.apis.records import (
     API,
     DEPLOYMENT,
     LOOSE,
+    LOOSE_KINDS,
     MEMBER,
     ROUTED,
     Api,
@@ -37,7 +38,6 @@ API_ID: Final = 10
 """Characters of an API's id."""
 MEMBER_ID: Final = 7
 """Characters of other ids."""
-LOOSE_KINDS: Final = ("key", "plan", "plan-key", "function-url")
 
 
 @dataclass(slots=True)

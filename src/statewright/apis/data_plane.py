@@ -16,6 +16,7 @@ from statewright.apis.apis import Apis, Held
 from statewright.apis.calls import (
     HTTP_PROXY,
     LAMBDA_PROXY,
+    MOCK,
     CallContext,
     CallIntegration,
     Request,
@@ -26,9 +27,11 @@ from statewright.apis.http_apis import DEFAULT_STAGE, NOT_FOUND, SERVICE, HttpSt
 from statewright.apis.integrations.first_class import FirstClass
 from statewright.apis.integrations.http_proxy import HttpProxy
 from statewright.apis.integrations.lambda_proxy import LambdaProxy
-from statewright.apis.records import HTTP_API, STAGE, Member
+from statewright.apis.integrations.mock import call_mock
+from statewright.apis.records import HTTP_API, KEY, PLAN, PLAN_KEY, STAGE, Member
+from statewright.apis.rest_apis import RestStage
 from statewright.clock import Clock
-from statewright.payload import JsonObject
+from statewright.payload import JsonMapping, JsonObject
 
 BODY_BYTES: Final = 10 * 1024 * 1024
 """Longest body of a request. Source: quotas of HTTP and REST APIs, payload size."""
@@ -65,6 +68,9 @@ class DataPlane:
         self._http = http
         self._http_calls: Mapping[str, CallIntegration] = {
             LAMBDA_PROXY: functions.call_http, HTTP_PROXY: http.call_http, SERVICE: first_class.call,
+        }  # fmt: skip
+        self._rest_calls: Mapping[str, CallIntegration] = {
+            LAMBDA_PROXY: functions.call_rest, HTTP_PROXY: http.call_rest, MOCK: call_mock,
         }  # fmt: skip
         self._ready: dict[tuple[str, str], _Ready] = {}
 
@@ -122,11 +128,30 @@ class DataPlane:
         if ready is None or ready.version != version:
             member = held.of(STAGE)[name]
             settings = member.settings
-            stage = HttpStage(held.api.settings, self.apis.deployed(held, member), self._http_calls)
+            snapshot = self.apis.deployed(held, member)
+            stage: CompiledStage
+            if held.api.protocol == HTTP_API:
+                stage = HttpStage(held.api.settings, snapshot, self._http_calls)
+            else:
+                stage = RestStage(held.api.settings, snapshot, self._rest_calls, self._key)
             ready = self._ready[api_id, name] = _Ready(
                 stage, member, settings.get("deployment") or "", settings.get("variables") or {}, version
             )
         return ready
+
+    def _key(self, value: str, api_id: str, stage: str) -> JsonMapping | None:
+        """See `FindKey`."""
+        keys = self.apis.entries(KEY)
+        key = next((one for one in keys.values() if one.settings["value"] == value and one.settings["enabled"]), None)
+        if key is None:
+            return None
+        plans = self.apis.entries(PLAN)
+        for link in self.apis.entries(PLAN_KEY).values():
+            if link.settings["keyId"] == key.id and link.settings["usagePlanId"] in plans:
+                stages = plans[link.settings["usagePlanId"]].settings.get("apiStages") or ()
+                if any(one.get("apiId") == api_id and one.get("stage") == stage for one in stages):
+                    return {"id": key.id, "value": value}
+        return None
 
 
 def _identity(request: Request) -> JsonObject:

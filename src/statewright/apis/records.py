@@ -27,6 +27,13 @@ MODEL: Final = "model"
 VALIDATOR: Final = "validator"
 GATEWAY_RESPONSE: Final = "gateway-response"
 
+KEY: Final = "key"
+PLAN: Final = "plan"
+PLAN_KEY: Final = "plan-key"
+FUNCTION_URL: Final = "function-url"
+LOOSE_KINDS: Final = (KEY, PLAN, PLAN_KEY, FUNCTION_URL)
+"""The kinds of entries of the account."""
+
 ROUTED: Final = (ROUTE, INTEGRATION, RESOURCE, AUTHORIZER, MODEL, VALIDATOR, GATEWAY_RESPONSE)
 """The kinds of members that a deployment holds."""
 

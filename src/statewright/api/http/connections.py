@@ -22,6 +22,7 @@ from typing import Final, cast
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from statewright.api.apigatewayv2.door import NAMES
 from statewright.api.app import GATHER, WATCH, Send
 from statewright.api.protocols.wire import Disconnected, Message, Receive
 from statewright.errors import shortage
@@ -139,6 +140,7 @@ class GuardedProtocol(HttpToolsProtocol):
     body_bytes = 0
     answer_since: float | None = None
     answer_bytes = 0
+    header_names: list[bytes]
     on_gone: Callable[[], None] | None = None
     """Called when the caller of the request that is being answered disconnects."""
     gathering: Gathering | None = None
@@ -216,6 +218,17 @@ class GuardedProtocol(HttpToolsProtocol):
         if self.head_since is None:
             self.head_since = time.monotonic()
         super().on_message_begin()
+        names: list[bytes] = []
+        self.header_names = names
+        cast("Message", self.scope)[NAMES] = names
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Called with a header; as uvicorn's, and keeps the name as it was sent."""
+        lower = name.lower()
+        if lower == b"expect" and value.lower() == b"100-continue":
+            self.expect_100_continue = True
+        self.headers.append((lower, value))
+        self.header_names.append(name)
 
     def on_headers_complete(self) -> None:
         """Called when the head is complete. It may have come in one piece with a body.
@@ -231,6 +244,7 @@ class GuardedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
         # The request has this list of headers, and its task runs later: trailers, which come until then, are none.
         self.headers = []
+        self.header_names = []
 
     def on_body(self, body: bytes) -> None:
         """Called with a part of the body. Each MiB restarts the time limit, so that long bodies may take longer."""

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from statewright.api.models import load_model
 from statewright.integrations.endpoints.service_models import Model
 
-_PLACE: Final = re.compile(r"\{([A-Za-z0-9]+)(\+?)\}")
+_PLACE: Final = re.compile(r"\{([A-Za-z0-9_]+)(\+?)\}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,13 @@ Source: API Gateway developer guide, "HTTP integrations"; recorded requests of R
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from statewright.apis.calls import CallContext, Integration, IntegrationFailed, Request, Response
+from statewright.apis.gateway_responses import method_request
 from statewright.apis.integrations.lambda_events import forwarded, trace_id
 from statewright.apis.integrations.lambda_proxy import with_variables
 from statewright.clock import Clock
@@ -22,6 +23,7 @@ from statewright.integrations.blocking import BlockingCalls
 from statewright.integrations.http_requests import Client, NoAnswer
 from statewright.integrations.http_requests import Request as Sent
 from statewright.integrations.link_local import Addresses
+from statewright.payload import Json
 
 ANSWER_BYTES: Final = 10 * 1024 * 1024
 """Longest body of a response. Source: quotas, payload size."""
@@ -30,7 +32,6 @@ _HELD_BACK: Final = frozenset({
     "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "via",
 })  # fmt: skip
 _PLACE: Final = re.compile(r"\{([A-Za-z0-9._:-]+)\+?\}")
-_DOTS: Final = re.compile(r"(?:^|/)(?:\.|%2e){1,2}(?:/|$)", re.IGNORECASE)
 
 
 class HttpProxy:
@@ -48,6 +49,18 @@ class HttpProxy:
         headers = passed_headers(request)
         headers["forwarded"] = f"by=127.0.0.1;for={request.source_ip};host={request.host};proto=http"
         headers["via"] = "1.1 APIGW"
+        return await self.send(Sent(method, url, headers, request.body or None), integration.timeout_ms)
+
+    async def call_rest(self, integration: Integration, request: Request, context: CallContext) -> Response:
+        """See `CallIntegration`: HTTP_PROXY of a REST API. The integration decides the method.
+
+        Mapped parameters replace those of the client.
+        """
+        mapped = mapped_parameters(integration, request, context)
+        joined = {name: ",".join(reversed(values)) for name, values in request.query.items()} | mapped["querystring"]
+        url = url_of(integration.uri, request, context, mapped["path"], urlencode(joined))
+        method = request.method if integration.http_method == "ANY" else integration.http_method
+        headers = {**passed_headers(request), **gateway_headers(request, context), **mapped["header"]}
         return await self.send(Sent(method, url, headers, request.body or None), integration.timeout_ms)
 
     async def send(self, sent: Sent, timeout_ms: int) -> Response:
@@ -76,8 +89,40 @@ class HttpProxy:
         self._blocking.close()
 
 
-def url_of(uri: str, request: Request, context: CallContext) -> str:
+Mapped = dict[str, dict[str, str]]
+"""Mapped parameters of an integration request by kind (`header`, `querystring`, `path`) and name."""
+
+
+def mapped_parameters(integration: Integration, request: Request, context: CallContext) -> Mapped:
+    """The parameters that a REST API's integration maps. Raises: IntegrationFailed for a header of the framing."""
+    found: Mapped = {"header": {}, "querystring": {}, "path": {}}
+    for target, source in integration.parameters.items():
+        _, _, rest = target.partition("integration.request.")
+        kind, _, name = rest.partition(".")
+        if kind == "header" and name.lower() in ("content-length", "transfer-encoding"):
+            raise IntegrationFailed("API_CONFIGURATION_ERROR", f"the header {name} cannot be mapped")
+        if source.startswith("'"):
+            value: str | None = source.strip("'")
+        elif source.startswith("method.request."):
+            value = method_request(source, request, context)
+        elif source.startswith("stageVariables."):
+            value = context.stage_variables.get(source.partition(".")[2])
+        else:
+            shown: Json = context.shown()
+            for part in source.split(".")[1:]:
+                shown = shown.get(part) if isinstance(shown, dict) else None
+            value = None if shown is None else str(shown)
+        if value is not None and kind in found:
+            found[kind][name] = value
+    return found
+
+
+def url_of(
+    uri: str, request: Request, context: CallContext, mapped: Mapping[str, str] | None = None, query: str | None = None
+) -> str:
     """The URL of an integration for a request. Raises: IntegrationFailed.
+
+    `mapped` are values of the path; without them, those of the request's path count. `query` replaces the request's.
 
     Values in the path are escaped, but for what they bring escaped themselves; dots that would leave the path of the
     integration are refused.
@@ -85,18 +130,19 @@ def url_of(uri: str, request: Request, context: CallContext) -> str:
     text = with_variables(uri, context)
 
     def place(found: re.Match[str]) -> str:
-        value = context.path_parameters.get(found[1])
+        value = (context.path_parameters if mapped is None else mapped).get(found[1])
         if value is None:
             raise IntegrationFailed("API_CONFIGURATION_ERROR", f"the path has no parameter {found[1]}")
-        if _DOTS.search(value):
+        if any(one in (".", "..") for one in unquote(value).replace("\\", "/").split("/")):
             raise IntegrationFailed("INTEGRATION_FAILURE", "the path would leave that of the integration")
         return quote(value, safe="/%:@!$&'()*+,;=~-._")
 
     url = _PLACE.sub(place, text)
     if not url.startswith(("http://", "https://")) or urlsplit(url).netloc != urlsplit(text).netloc:
         raise IntegrationFailed("API_CONFIGURATION_ERROR", "the address is no URL of HTTP")
-    if request.query_string:
-        url += ("&" if "?" in url else "?") + request.query_string
+    query = request.query_string if query is None else query
+    if query:
+        url += ("&" if "?" in url else "?") + query
     return url
 
 

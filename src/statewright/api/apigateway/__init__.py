@@ -1,0 +1,1 @@
+"""API Gateway's operations on REST APIs."""

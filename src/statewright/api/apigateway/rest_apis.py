@@ -1,0 +1,216 @@
+"""Operations on REST APIs themselves, on their resources and on tags."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from statewright.api.apigateway.patches import patched
+from statewright.api.operations import App, Call, operation
+from statewright.apis.apis import Held
+from statewright.apis.errors import bad_request, conflict, not_found
+from statewright.apis.records import MODEL, RESOURCE, REST_API, Member
+from statewright.pages import PageTokens
+from statewright.payload import Json, JsonMapping, JsonObject
+from statewright.tags import retagged
+
+TOKENS: Final = PageTokens[str]("apigateway", lambda _: bad_request("Invalid position parameter."))
+MOST_LISTED: Final = 25
+_OWN: Final = (
+    "name", "description", "version", "binaryMediaTypes", "minimumCompressionSize", "apiKeySource",
+    "endpointConfiguration", "policy", "disableExecuteApiEndpoint",
+)  # fmt: skip
+_PART: Final = re.compile(r"[a-zA-Z0-9._:-]+|\{[a-zA-Z0-9._:-]+\+?\}")
+_SCHEMA: Final = '{"$schema": "http://json-schema.org/draft-04/schema#", "title": "%s Schema", "type": "object"%s}'
+_ERROR: Final = ', "properties": {"message": {"type": "string"}}'
+
+
+def page(request: JsonMapping, items: list[JsonObject], name: str) -> Json:
+    """One page of a list in the order of a member of its items."""
+    after = TOKENS.read(request.get("position"))
+    left = [one for one in items if after is None or one[name] > after]
+    limit = request.get("limit") or MOST_LISTED
+    return {"items": left[:limit], "position": TOKENS.write(left[limit - 1][name] if len(left) > limit else None)}
+
+
+def api_of(app: App, request: JsonMapping) -> Held:
+    """The API of a request. Raises: ApiError."""
+    return app.services.apis.get(request["restApiId"], REST_API)
+
+
+def shown(held: Held) -> JsonObject:
+    """An API as its operations show it."""
+    api = held.api
+    root = next(one.id for one in held.of(RESOURCE).values() if one.settings["path"] == "/")
+    return {
+        "id": api.id, "createdDate": api.created_ms, "apiKeySource": "HEADER",
+        "endpointConfiguration": {"types": ["EDGE"], "ipAddressType": "ipv4"}, "disableExecuteApiEndpoint": False,
+        "rootResourceId": root, "tags": dict(api.tags), **api.settings,
+    }  # fmt: skip
+
+
+@operation("apigateway", "CreateRestApi")
+async def create_rest_api(app: App, _call: Call, request: Json) -> Json:
+    """Create an API with its root resource and two models."""
+    if request.get("cloneFrom"):
+        raise bad_request("This version of Statewright does not clone APIs (cloneFrom): deploy its template again.")
+    if not request["name"].strip():
+        raise bad_request("Invalid API name specified")
+    settings = {name: request[name] for name in _OWN if request.get(name) is not None}
+    given = settings.get("endpointConfiguration")
+    if given is not None:
+        settings["endpointConfiguration"] = {"ipAddressType": "ipv4", **given}
+    apis = app.services.apis
+    members = [
+        apis.new(RESOURCE, {"path": "/"}, apis.new_id(10)),
+        *(
+            apis.new(MODEL, {
+                "id": apis.new_id(6), "name": name, "contentType": "application/json",
+                "description": f"This is a default {name.lower()} schema model", "schema": _SCHEMA % (name, more),
+            }, name)
+            for name, more in (("Empty", ""), ("Error", _ERROR))
+        ),
+    ]  # fmt: skip
+    return shown(await apis.create(REST_API, settings, request.get("tags") or {}, members))
+
+
+@operation("apigateway", "GetRestApi")
+async def get_rest_api(app: App, _call: Call, request: Json) -> Json:
+    """Show an API."""
+    return shown(api_of(app, request))
+
+
+@operation("apigateway", "GetRestApis")
+async def get_rest_apis(app: App, _call: Call, request: Json) -> Json:
+    """List APIs."""
+    return page(request, [shown(one) for one in app.services.apis.all(REST_API)], "id")
+
+
+@operation("apigateway", "UpdateRestApi")
+async def update_rest_api(app: App, _call: Call, request: Json) -> Json:
+    """Change an API."""
+    held = api_of(app, request)
+    before = {"disableExecuteApiEndpoint": False, "binaryMediaTypes": [], **held.api.settings}
+    settings = patched(before, request.get("patchOperations") or (), _OWN)
+    await app.services.apis.change(held, settings)
+    return shown(held)
+
+
+@operation("apigateway", "DeleteRestApi")
+async def delete_rest_api(app: App, _call: Call, request: Json) -> Json:
+    """Delete an API with everything in it."""
+    await app.services.apis.delete(api_of(app, request))
+    return {}
+
+
+# ------------------------------------------------------------------ resources
+
+
+def resource_of(held: Held, resource_id: str) -> Member:
+    """A resource of an API. Raises: ApiError (`NotFoundException`)."""
+    found = held.of(RESOURCE).get(resource_id)
+    if found is None:
+        raise not_found("Invalid Resource identifier specified")
+    return found
+
+
+def _shown(one: Member, *, whole: bool = False) -> JsonObject:
+    found: JsonObject = {"id": one.id, **{name: one.settings[name] for name in ("parentId", "pathPart", "path")
+                                          if name in one.settings}}  # fmt: skip
+    methods = one.settings.get("methods")
+    if methods:
+        found["resourceMethods"] = methods if whole else {name: {} for name in methods}
+    return found
+
+
+def check_part(held: Held, parent: Member, part: str, own: str = "") -> None:
+    """Check the path part of a resource. Raises: ApiError."""
+    if _PART.fullmatch(part) is None:
+        raise bad_request(
+            "Resource's path part only allow a-zA-Z0-9._-: or a valid greedy path variable and curly braces at the "
+            "beginning and the end."
+        )
+    if (parent.settings.get("pathPart") or "").endswith("+}"):
+        greedy = parent.settings["pathPart"]
+        raise bad_request(f"Cannot create a child of a resource with a greedy path variable: {greedy}")
+    siblings = [
+        one.settings["pathPart"]
+        for one in held.of(RESOURCE).values()
+        if one.settings.get("parentId") == parent.id and one.id != own
+    ]
+    if part in siblings:
+        raise conflict(f"Another resource with the same parent already has this name: {part}")
+    variable = next((one for one in siblings if one.startswith("{")), None)
+    if part.startswith("{") and variable is not None and part.endswith("+}") == variable.endswith("+}"):
+        raise bad_request(
+            f"A sibling ({variable}) of this resource already has a variable path part -- only one is allowed"
+        )
+
+
+@operation("apigateway", "CreateResource")
+async def create_resource(app: App, _call: Call, request: Json) -> Json:
+    """Create a resource below another."""
+    held = api_of(app, request)
+    parent, part = resource_of(held, request["parentId"]), request["pathPart"]
+    check_part(held, parent, part)
+    path = f"{parent.settings['path'].rstrip('/')}/{part}"
+    made = app.services.apis.new(RESOURCE, {"parentId": parent.id, "pathPart": part, "path": path})
+    [written] = await app.services.apis.write(held, made)
+    return _shown(written)
+
+
+@operation("apigateway", "GetResource")
+async def get_resource(app: App, _call: Call, request: Json) -> Json:
+    """Show a resource."""
+    whole = "methods" in (request.get("embed") or ())
+    return _shown(resource_of(api_of(app, request), request["resourceId"]), whole=whole)
+
+
+@operation("apigateway", "GetResources")
+async def get_resources(app: App, _call: Call, request: Json) -> Json:
+    """List resources."""
+    of, whole = api_of(app, request).of(RESOURCE), "methods" in (request.get("embed") or ())
+    return page(request, [_shown(of[key], whole=whole) for key in sorted(of)], "id")
+
+
+@operation("apigateway", "DeleteResource")
+async def delete_resource(app: App, _call: Call, request: Json) -> Json:
+    """Delete a resource with everything below it."""
+    held = api_of(app, request)
+    found = resource_of(held, request["resourceId"])
+    if found.settings["path"] == "/":
+        raise bad_request("Cannot remove the root resource of an API")
+    start = found.settings["path"] + "/"
+    below = [one for one in held.of(RESOURCE).values() if one.settings["path"].startswith(start)]
+    await app.services.apis.write(held, delete=[found, *below])
+    return {}
+
+
+# ------------------------------------------------------------------ tags
+
+
+def _tagged(app: App, arn: str) -> Held:
+    api_id = arn.partition("/restapis/")[2].partition("/")[0]
+    return app.services.apis.get(api_id, REST_API)
+
+
+@operation("apigateway", "GetTags")
+async def get_tags(app: App, _call: Call, request: Json) -> Json:
+    """Show the tags of an API."""
+    return {"tags": dict(_tagged(app, request["resourceArn"]).api.tags)}
+
+
+@operation("apigateway", "TagResource")
+async def tag_resource(app: App, _call: Call, request: Json) -> Json:
+    """Add tags to an API."""
+    held = _tagged(app, request["resourceArn"])
+    await app.services.apis.change(held, held.api.settings, retagged(held.api.tags, request["tags"], ()))
+    return {}
+
+
+@operation("apigateway", "UntagResource")
+async def untag_resource(app: App, _call: Call, request: Json) -> Json:
+    """Remove tags of an API."""
+    held = _tagged(app, request["resourceArn"])
+    await app.services.apis.change(held, held.api.settings, retagged(held.api.tags, {}, request["tagKeys"]))
+    return {}

@@ -1,0 +1,77 @@
+"""Checks of integrations of REST APIs when they are put: what this version cannot serve is refused here.
+
+Source: texts are recorded; those about features that are not here are ours.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from statewright.apis.calls import AWS, HTTP, HTTP_PROXY, LAMBDA_PROXY, MOCK
+from statewright.apis.errors import bad_request
+from statewright.payload import JsonMapping, JsonObject
+
+_ARN: Final = re.compile(r"arn:[^:]+:apigateway:[^:]+:(?P<service>[^:]+):(?:path|action)/.+")
+_TEMPLATE: Final = re.compile(r"#(?:set|if|foreach|macro|\{)|\$[!{a-zA-Z]")
+
+
+def checked_integration(given: JsonObject, resource_id: str) -> JsonObject:
+    """The settings of an integration, with their defaults. Raises: ApiError (`BadRequestException`)."""
+    kind, uri = given["type"], given.get("uri") or ""
+    if given.get("connectionType") == "VPC_LINK":
+        raise bad_request("This version of Statewright has no VPC links: give the address of the server as an INTERNET "
+                          "integration.")  # fmt: skip
+    if kind != MOCK and not given.get("httpMethod"):
+        raise bad_request("Enumeration value for HttpMethod must be non-empty")
+    if kind in (HTTP, HTTP_PROXY) and not re.match(r"https?://[^/]|\$\{stageVariables\.|https?://\$", uri):
+        raise bad_request("Invalid HTTP endpoint specified for URI")
+    if kind in (AWS, LAMBDA_PROXY):
+        found = _ARN.fullmatch(uri)
+        if found is None:
+            raise bad_request("AWS ARN for integration must contain path or action")
+        if kind == LAMBDA_PROXY and found["service"] != "lambda":
+            raise bad_request("Integrations of type 'AWS_PROXY' currently only supports Lambda function and Firehose "
+                              "stream invocations.")  # fmt: skip
+    for text in (given.get("requestTemplates") or {}).values():
+        refuse_template(text)
+    made: JsonObject = {
+        "passthroughBehavior": "WHEN_NO_MATCH", "timeoutInMillis": 29_000, "cacheNamespace": resource_id,
+        "cacheKeyParameters": [], **given,
+    }  # fmt: skip
+    if kind in (HTTP, HTTP_PROXY):
+        made.setdefault("connectionType", "INTERNET")
+    if kind in (AWS, HTTP):
+        raise bad_request(
+            f"This version of Statewright has no integrations of type {kind}: use {LAMBDA_PROXY} or {HTTP_PROXY}."
+        )
+    return made
+
+
+def refuse_template(text: str) -> None:
+    """Refuse a mapping template with references. Raises: ApiError (`BadRequestException`)."""
+    found = _TEMPLATE.search(text or "")
+    if found is not None:
+        line = text.count("\n", 0, found.start()) + 1
+        raise bad_request(
+            f"This version of Statewright renders mapping templates without references only: line {line} has "
+            f"{text[found.start() : found.start() + 20]!r}."
+        )
+
+
+def checked_response(given: JsonObject, method: JsonMapping) -> JsonObject:
+    """The settings of an integration response. Raises: ApiError (`BadRequestException`)."""
+    pattern = given.get("selectionPattern")
+    if pattern:
+        try:
+            re.compile(pattern)
+        except re.error as problem:
+            raise bad_request(f"Invalid selection pattern specified: {problem}") from None
+    if not re.fullmatch(r"[1-5][0-9][0-9]", given["statusCode"]):
+        raise bad_request("Invalid status code specified")
+    declared = (method.get("methodResponses") or {}).get(given["statusCode"])
+    if declared is None:
+        raise bad_request("Invalid Response status code specified")
+    for text in (given.get("responseTemplates") or {}).values():
+        refuse_template(text)
+    return given

@@ -1,0 +1,198 @@
+"""A stage of a REST API (API Gateway v1), compiled: its methods in a router, with their checks and integrations.
+
+Owns what the rows of REST APIs mean for requests: the order of checks (key, parameters, body), gateway responses, and
+the names of headers that a response may not have.
+
+Source: API Gateway developer guide, "REST APIs"; routing, errors and headers are recorded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from statewright.apis.body_models import fits
+from statewright.apis.calls import (
+    LAMBDA_PROXY,
+    CallContext,
+    CallIntegration,
+    Integration,
+    IntegrationFailed,
+    IntegrationResponse,
+    Request,
+    Response,
+)
+from statewright.apis.cors import Shared
+from statewright.apis.gateway_responses import GatewayResponses, method_request
+from statewright.apis.records import GATEWAY_RESPONSE, MODEL, RESOURCE, VALIDATOR, Snapshot
+from statewright.apis.routing import Router
+from statewright.payload import JsonMapping, JsonTextError, parse_json
+
+TIMEOUT_MS: Final = 29_000
+_REMAPPED: Final = frozenset({
+    "authorization", "connection", "content-md5", "date", "expect", "host", "max-forwards", "proxy-authenticate",
+    "server", "trailer", "upgrade", "user-agent", "www-authenticate",
+})  # fmt: skip
+_DROPPED: Final = frozenset({"transfer-encoding", "keep-alive", "te", "proxy-authorization"})
+_SLASHES: Final = re.compile("^/+")
+
+FindKey = Callable[[str, str, str], JsonMapping | None]
+"""Finds the API key of a value for an API and a stage; `None` if a usage plan does not let it in."""
+
+
+@dataclass(frozen=True, slots=True)
+class RestMethod:
+    """A method of a resource."""
+
+    resource_id: str
+    path: str
+    http_method: str
+    integration: Integration | None
+    key_required: bool = False
+    required: tuple[str, ...] = ()
+    """Parameters that a request must have, in the order in which a refusal names them."""
+    schemas: Mapping[str, JsonMapping] | None = None
+    """Schemas of bodies by content type, where bodies are checked."""
+    authorization: str = "NONE"
+
+
+class RestStage:
+    """Answers the requests to one stage of a REST API."""
+
+    def __init__(
+        self, settings: JsonMapping, snapshot: Snapshot, calls: Mapping[str, CallIntegration], find_key: FindKey
+    ) -> None:
+        """`settings` are those of the API; `calls` call integrations by their type."""
+        self._calls = calls
+        self._find_key = find_key
+        self._binary = tuple(settings.get("binaryMediaTypes") or ())
+        self._responses = GatewayResponses(snapshot.get(GATEWAY_RESPONSE, {}))
+        self._router: Router[RestMethod] = Router()
+        for resource_id, one in snapshot.get(RESOURCE, {}).items():
+            for http_method, method in (one.get("methods") or {}).items():
+                self._router.add(
+                    http_method, one["path"], _method(resource_id, one["path"], http_method, method, snapshot)
+                )
+
+    def shares_with(self, path: str, _origin: str) -> Shared:
+        """How far pages of an origin may call a path: a REST API with CORS has a method OPTIONS there."""
+        return "everyone" if self._router.find("OPTIONS", _matched(path)) is not None else "no"
+
+    async def answer(self, request: Request, context: CallContext) -> Response:
+        """Answer a request."""
+        context.binary_types = self._binary
+        request.path = _SLASHES.sub("/", request.path)
+        context.http_method = request.method
+        found = self._router.find(request.method, _matched(request.path))
+        if found is None or found.target.integration is None:
+            kind = "MISSING_AUTHENTICATION_TOKEN" if found is None else "API_CONFIGURATION_ERROR"
+            return self._responses.response(kind, request, context)
+        method = found.target
+        context.resource_path, context.resource_id = method.path, method.resource_id
+        context.path_parameters = found.parameters
+        refused = self._checked(method, request, context)
+        if refused is not None:
+            return refused
+        assert method.integration is not None
+        call = self._calls.get(method.integration.type)
+        try:
+            if call is None:
+                raise IntegrationFailed("API_CONFIGURATION_ERROR", f"no integrations {method.integration.type}")
+            response = await call(method.integration, request, context)
+        except IntegrationFailed as problem:
+            return self._responses.response(problem.kind, request, context)
+        response.headers = _allowed(response.headers)
+        if method.integration.type == LAMBDA_PROXY:
+            response.headers.append(("X-Amzn-Trace-Id", f"Root=1-{context.time_ms // 1000:08x}"))
+        return response
+
+    def _checked(self, method: RestMethod, request: Request, context: CallContext) -> Response | None:
+        """The refusal of a request that may not pass; `None` for all others."""
+        if method.authorization == "AWS_IAM":
+            return self._responses.response("MISSING_AUTHENTICATION_TOKEN", request, context)
+        if method.key_required:
+            value = request.header("x-api-key")
+            key = self._find_key(value, context.api_id, context.stage) if value else None
+            if key is None:
+                return self._responses.response("INVALID_API_KEY", request, context)
+            context.identity.update(apiKey=key["value"], apiKeyId=key["id"])
+        missing = [source for source in method.required if not method_request(source, request, context)]
+        if missing:
+            names = ", ".join(one.split(".", 3)[3] for one in missing)
+            text = f"Missing required request parameters: [{names}]"
+            return self._responses.response("BAD_REQUEST_PARAMETERS", request, context, text)
+        if method.schemas is not None:
+            kind = (request.header("content-type") or "application/json").partition(";")[0].strip()
+            schema = method.schemas.get(kind) or method.schemas.get("$default")
+            if schema is not None and not fits(schema, request.body):
+                return self._responses.response("BAD_REQUEST_BODY", request, context)
+        return None
+
+
+def _matched(path: str) -> str:
+    return "/" + path.strip("/") if len(path) > 1 else path
+
+
+def _allowed(headers: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The headers of a response: those of the connection have other names, or none."""
+    found = []
+    for name, value in headers:
+        lower = name.lower()
+        if lower in _REMAPPED:
+            found.append((f"x-amzn-Remapped-{name}", value))
+        elif lower == "content-length":
+            found.append(("x-amzn-Remapped-Content-Length", value))
+        elif lower not in _DROPPED:
+            found.append((name, value))
+    return found
+
+
+def _method(resource_id: str, path: str, http_method: str, method: JsonMapping, snapshot: Snapshot) -> RestMethod:
+    validator = snapshot.get(VALIDATOR, {}).get(method.get("requestValidatorId") or "", {})
+    required: list[str] = []
+    if validator.get("validateRequestParameters"):
+        given = [name for name, needed in (method.get("requestParameters") or {}).items() if needed]
+        required = [name for kind in ("header", "path", "querystring") for name in given if f".{kind}." in name]
+    schemas: dict[str, JsonMapping] | None = None
+    if validator.get("validateRequestBody"):
+        models = snapshot.get(MODEL, {})
+        schemas = {
+            kind: _schema(models[name].get("schema") or "{}")
+            for kind, name in (method.get("requestModels") or {}).items()
+            if name in models
+        }
+    integration = method.get("methodIntegration")
+    return RestMethod(
+        resource_id, path, http_method, integration_of(integration) if integration else None,
+        bool(method.get("apiKeyRequired")), tuple(required), schemas, method.get("authorizationType") or "NONE",
+    )  # fmt: skip
+
+
+def _schema(text: str) -> JsonMapping:
+    try:
+        found = parse_json(text)
+    except JsonTextError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def integration_of(settings: JsonMapping) -> Integration:
+    """The integration that a method has."""
+    responses = [_response(status, one) for status, one in (settings.get("integrationResponses") or {}).items()]
+    return Integration(
+        settings["type"], settings.get("uri") or "", settings.get("httpMethod") or "",
+        timeout_ms=settings.get("timeoutInMillis") or TIMEOUT_MS,
+        parameters=settings.get("requestParameters") or {}, templates=settings.get("requestTemplates") or {},
+        passthrough=settings.get("passthroughBehavior") or "WHEN_NO_MATCH",
+        content_handling=settings.get("contentHandling"), responses=tuple(responses),
+    )  # fmt: skip
+
+
+def _response(status: str, given: JsonMapping) -> IntegrationResponse:
+    pattern = given.get("selectionPattern")
+    return IntegrationResponse(
+        int(status), re.compile(pattern, re.DOTALL) if pattern else None, given.get("responseParameters") or {},
+        given.get("responseTemplates") or {}, given.get("contentHandling"),
+    )  # fmt: skip
