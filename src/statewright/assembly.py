@@ -10,8 +10,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from statewright.api.building import Building, Ground, Loaded, Part
 from statewright.api.calls.inner import InnerCalls
@@ -38,6 +39,9 @@ from statewright.regions import Accounts, Regions
 from statewright.stores.regional import RegionalStore
 from statewright.stores.store import Store
 from statewright.virtual_clock import VirtualClock
+
+if TYPE_CHECKING:
+    from statewright.apis.integrations.aws import CallWire
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +235,7 @@ class _Common:
             deliveries,
             posts,
             calls.invoke,
+            partial(_wire, calls),
             shared,
             account,
         )
@@ -266,3 +271,10 @@ class _Common:
         engine.subscribe_express(integrations.express_ended)
         integrations.connect(engine)
         return engine
+
+
+def _wire(calls: InnerCalls) -> CallWire:
+    """The calls of integrations of APIs, which are loaded with the first API."""
+    from statewright.api.calls.own_wire import WireCalls
+
+    return WireCalls(calls)

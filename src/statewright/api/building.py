@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar, cast, runtime_checka
 from statewright import chance
 
 if TYPE_CHECKING:
+    from statewright.apis.integrations.aws import CallWire
     from statewright.clock import Clock
     from statewright.config import Config
     from statewright.engine.engine import Engine
@@ -67,6 +68,7 @@ class Ground:
     deliveries: Deliveries
     posts: Deliveries
     invoke: Invoke
+    wire: Callable[[], CallWire]
     default: Callable[[Build], object] | None = None
     """Returns a part of the default region, running, given the function that builds it; `None` there."""
     account: str = ""

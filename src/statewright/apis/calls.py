@@ -6,7 +6,6 @@ Owns their form only. `data_plane.py` makes the first two from HTTP, the compile
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -14,6 +13,7 @@ from typing import Final
 from urllib.parse import parse_qsl
 
 from statewright.payload import JsonObject
+from statewright.query.linear_regex import LinearRegex
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -126,7 +126,7 @@ class IntegrationResponse:
     """One response of an integration that is no proxy: chosen where `pattern` matches, the default one without."""
 
     status: int
-    pattern: re.Pattern[str] | None = None
+    pattern: LinearRegex | None = None
     parameters: Mapping[str, str] = field(default_factory=dict)
     templates: Mapping[str, str] = field(default_factory=dict)
     content_handling: str | None = None

@@ -14,6 +14,8 @@ from urllib.parse import unquote
 from statewright import chance
 from statewright.apis.apis import Apis, Held
 from statewright.apis.calls import (
+    AWS,
+    HTTP,
     HTTP_PROXY,
     LAMBDA_PROXY,
     MOCK,
@@ -24,10 +26,12 @@ from statewright.apis.calls import (
 )
 from statewright.apis.cors import Shared
 from statewright.apis.http_apis import DEFAULT_STAGE, NOT_FOUND, SERVICE, HttpStage, refusal
+from statewright.apis.integrations.aws import AwsIntegration, CallWire
+from statewright.apis.integrations.backends import HttpIntegration, MockIntegration
 from statewright.apis.integrations.first_class import FirstClass
 from statewright.apis.integrations.http_proxy import HttpProxy
 from statewright.apis.integrations.lambda_proxy import LambdaProxy
-from statewright.apis.integrations.mock import call_mock
+from statewright.apis.integrations.mapping import Mappings
 from statewright.apis.records import HTTP_API, KEY, PLAN, PLAN_KEY, STAGE, Member
 from statewright.apis.rest_apis import RestStage
 from statewright.clock import Clock
@@ -60,17 +64,21 @@ class DataPlane:
     """Answers requests to the APIs of one region."""
 
     def __init__(
-        self, apis: Apis, clock: Clock, functions: LambdaProxy, first_class: FirstClass, http: HttpProxy
-    ) -> None:
+        self, apis: Apis, clock: Clock, functions: LambdaProxy, first_class: FirstClass, http: HttpProxy,
+        wire: CallWire, mappings: Mappings,
+    ) -> None:  # fmt: skip
         self.apis: Final = apis
         self.clock: Final = clock
         self._functions = functions
+        self._wire = wire
         self._http = http
         self._http_calls: Mapping[str, CallIntegration] = {
             LAMBDA_PROXY: functions.call_http, HTTP_PROXY: http.call_http, SERVICE: first_class.call,
         }  # fmt: skip
         self._rest_calls: Mapping[str, CallIntegration] = {
-            LAMBDA_PROXY: functions.call_rest, HTTP_PROXY: http.call_rest, MOCK: call_mock,
+            LAMBDA_PROXY: functions.call_rest, HTTP_PROXY: http.call_rest,
+            AWS: AwsIntegration(mappings, wire, functions).call, HTTP: HttpIntegration(mappings, http).call,
+            MOCK: MockIntegration(mappings).call,
         }  # fmt: skip
         self._ready: dict[tuple[str, str], _Ready] = {}
 
@@ -80,6 +88,7 @@ class DataPlane:
     async def stop(self) -> None:
         """End invocations that no client waits for."""
         await self._functions.stop()
+        await self._wire.stop()
         self._http.close()
 
     def knows(self, api_id: str) -> bool:

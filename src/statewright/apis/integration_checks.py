@@ -10,10 +10,13 @@ from typing import Final
 
 from statewright.apis.calls import AWS, HTTP, HTTP_PROXY, LAMBDA_PROXY, MOCK
 from statewright.apis.errors import bad_request
+from statewright.apis.integrations.mapping import selection_pattern
+from statewright.apis.templates.failures import TemplateSyntaxError
+from statewright.apis.templates.template import compile_template
 from statewright.payload import JsonMapping, JsonObject
+from statewright.query.linear_regex import RegexSyntaxError
 
-_ARN: Final = re.compile(r"arn:[^:]+:apigateway:[^:]+:(?P<service>[^:]+):(?:path|action)/.+")
-_TEMPLATE: Final = re.compile(r"#(?:set|if|foreach|macro|\{)|\$[!{a-zA-Z]")
+_ARN: Final = re.compile(r"arn:[^:]+:apigateway:[^:]+:(?P<service>[^:]+):(?:path/.*|action/.+)")
 
 
 def checked_integration(given: JsonObject, resource_id: str) -> JsonObject:
@@ -34,29 +37,22 @@ def checked_integration(given: JsonObject, resource_id: str) -> JsonObject:
             raise bad_request("Integrations of type 'AWS_PROXY' currently only supports Lambda function and Firehose "
                               "stream invocations.")  # fmt: skip
     for text in (given.get("requestTemplates") or {}).values():
-        refuse_template(text)
+        check_template(text)
     made: JsonObject = {
         "passthroughBehavior": "WHEN_NO_MATCH", "timeoutInMillis": 29_000, "cacheNamespace": resource_id,
         "cacheKeyParameters": [], **given,
     }  # fmt: skip
     if kind in (HTTP, HTTP_PROXY):
         made.setdefault("connectionType", "INTERNET")
-    if kind in (AWS, HTTP):
-        raise bad_request(
-            f"This version of Statewright has no integrations of type {kind}: use {LAMBDA_PROXY} or {HTTP_PROXY}."
-        )
     return made
 
 
-def refuse_template(text: str) -> None:
-    """Refuse a mapping template with references. Raises: ApiError (`BadRequestException`)."""
-    found = _TEMPLATE.search(text or "")
-    if found is not None:
-        line = text.count("\n", 0, found.start()) + 1
-        raise bad_request(
-            f"This version of Statewright renders mapping templates without references only: line {line} has "
-            f"{text[found.start() : found.start() + 20]!r}."
-        )
+def check_template(text: str) -> None:
+    """Refuse a mapping template that cannot be compiled. Raises: ApiError (`BadRequestException`)."""
+    try:
+        compile_template(text or "")
+    except TemplateSyntaxError as problem:
+        raise bad_request(f"Invalid mapping template: {problem}") from None
 
 
 def checked_response(given: JsonObject, method: JsonMapping) -> JsonObject:
@@ -64,8 +60,8 @@ def checked_response(given: JsonObject, method: JsonMapping) -> JsonObject:
     pattern = given.get("selectionPattern")
     if pattern:
         try:
-            re.compile(pattern)
-        except re.error as problem:
+            selection_pattern(pattern)
+        except RegexSyntaxError as problem:
             raise bad_request(f"Invalid selection pattern specified: {problem}") from None
     if not re.fullmatch(r"[1-5][0-9][0-9]", given["statusCode"]):
         raise bad_request("Invalid status code specified")
@@ -73,5 +69,5 @@ def checked_response(given: JsonObject, method: JsonMapping) -> JsonObject:
     if declared is None:
         raise bad_request("Invalid Response status code specified")
     for text in (given.get("responseTemplates") or {}).values():
-        refuse_template(text)
+        check_template(text)
     return given

@@ -8,6 +8,7 @@ Source: API Gateway developer guide, "REST APIs"; routing, errors and headers ar
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from typing import Final
 
 from statewright.apis.body_models import fits
 from statewright.apis.calls import (
+    AWS,
+    HTTP,
     LAMBDA_PROXY,
     CallContext,
     CallIntegration,
@@ -26,9 +29,12 @@ from statewright.apis.calls import (
 )
 from statewright.apis.cors import Shared
 from statewright.apis.gateway_responses import GatewayResponses, method_request
+from statewright.apis.integrations.mapping import selection_pattern
 from statewright.apis.records import GATEWAY_RESPONSE, MODEL, RESOURCE, VALIDATOR, Snapshot
 from statewright.apis.routing import Router
 from statewright.payload import JsonMapping, JsonTextError, parse_json
+
+log = logging.getLogger("statewright.apis")
 
 TIMEOUT_MS: Final = 29_000
 _REMAPPED: Final = frozenset({
@@ -36,6 +42,10 @@ _REMAPPED: Final = frozenset({
     "server", "trailer", "upgrade", "user-agent", "www-authenticate",
 })  # fmt: skip
 _DROPPED: Final = frozenset({"transfer-encoding", "keep-alive", "te", "proxy-authorization"})
+_TRACED: Final = frozenset({LAMBDA_PROXY, AWS, HTTP})
+"""Integrations whose responses have a trace header (recorded)."""
+_OF_THE_CLIENT: Final = frozenset({"BAD_REQUEST_BODY", "UNSUPPORTED_MEDIA_TYPE"})
+"""Failures of integrations that are mistakes of the request."""
 _SLASHES: Final = re.compile("^/+")
 
 FindKey = Callable[[str, str, str], JsonMapping | None]
@@ -102,9 +112,12 @@ class RestStage:
                 raise IntegrationFailed("API_CONFIGURATION_ERROR", f"no integrations {method.integration.type}")
             response = await call(method.integration, request, context)
         except IntegrationFailed as problem:
-            return self._responses.response(problem.kind, request, context)
+            if problem.kind not in _OF_THE_CLIENT:
+                log.warning("%s %s of the API %s: %s", request.method, method.path, context.api_id, problem)
+            text = problem.why if problem.kind == "BAD_REQUEST_BODY" else None
+            return self._responses.response(problem.kind, request, context, text)
         response.headers = _allowed(response.headers)
-        if method.integration.type == LAMBDA_PROXY:
+        if method.integration.type in _TRACED:
             response.headers.append(("X-Amzn-Trace-Id", f"Root=1-{context.time_ms // 1000:08x}"))
         return response
 
@@ -193,6 +206,6 @@ def integration_of(settings: JsonMapping) -> Integration:
 def _response(status: str, given: JsonMapping) -> IntegrationResponse:
     pattern = given.get("selectionPattern")
     return IntegrationResponse(
-        int(status), re.compile(pattern, re.DOTALL) if pattern else None, given.get("responseParameters") or {},
+        int(status), selection_pattern(pattern) if pattern else None, given.get("responseParameters") or {},
         given.get("responseTemplates") or {}, given.get("contentHandling"),
     )  # fmt: skip

@@ -42,6 +42,7 @@ def build_data_plane(make: Building) -> DataPlane:
     from statewright.apis.integrations.first_class import FirstClass
     from statewright.apis.integrations.http_proxy import HttpProxy
     from statewright.apis.integrations.lambda_proxy import LambdaProxy
+    from statewright.apis.integrations.mapping import Mappings
     from statewright.apis.integrations.service_calls import ServiceCalls
 
     ground, functions = make.ground, make(build_functions)
@@ -51,4 +52,6 @@ def build_data_plane(make: Building) -> DataPlane:
         LambdaProxy(functions, ground.clock),
         FirstClass(ServiceCalls(ground.deliveries.calls)),
         HttpProxy(ground.clock, ground.config.http.allow),
+        ground.wire(),
+        Mappings(ground.engine.heavy.run),
     )

@@ -15,15 +15,14 @@ from typing import Final
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from statewright.apis.calls import CallContext, Integration, IntegrationFailed, Request, Response
-from statewright.apis.gateway_responses import method_request
 from statewright.apis.integrations.lambda_events import forwarded, trace_id
 from statewright.apis.integrations.lambda_proxy import with_variables
+from statewright.apis.integrations.mapping import mapped_parameters
 from statewright.clock import Clock
 from statewright.integrations.blocking import BlockingCalls
 from statewright.integrations.http_requests import Client, NoAnswer
 from statewright.integrations.http_requests import Request as Sent
 from statewright.integrations.link_local import Addresses
-from statewright.payload import Json
 
 ANSWER_BYTES: Final = 10 * 1024 * 1024
 """Longest body of a response. Source: quotas, payload size."""
@@ -87,34 +86,6 @@ class HttpProxy:
     def close(self) -> None:
         """Let the threads end."""
         self._blocking.close()
-
-
-Mapped = dict[str, dict[str, str]]
-"""Mapped parameters of an integration request by kind (`header`, `querystring`, `path`) and name."""
-
-
-def mapped_parameters(integration: Integration, request: Request, context: CallContext) -> Mapped:
-    """The parameters that a REST API's integration maps. Raises: IntegrationFailed for a header of the framing."""
-    found: Mapped = {"header": {}, "querystring": {}, "path": {}}
-    for target, source in integration.parameters.items():
-        _, _, rest = target.partition("integration.request.")
-        kind, _, name = rest.partition(".")
-        if kind == "header" and name.lower() in ("content-length", "transfer-encoding"):
-            raise IntegrationFailed("API_CONFIGURATION_ERROR", f"the header {name} cannot be mapped")
-        if source.startswith("'"):
-            value: str | None = source.strip("'")
-        elif source.startswith("method.request."):
-            value = method_request(source, request, context)
-        elif source.startswith("stageVariables."):
-            value = context.stage_variables.get(source.partition(".")[2])
-        else:
-            shown: Json = context.shown()
-            for part in source.split(".")[1:]:
-                shown = shown.get(part) if isinstance(shown, dict) else None
-            value = None if shown is None else str(shown)
-        if value is not None and kind in found:
-            found[kind][name] = value
-    return found
 
 
 def url_of(

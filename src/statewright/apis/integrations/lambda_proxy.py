@@ -5,13 +5,13 @@ Owns which function an integration's URI names, and the time limit of the call.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from typing import Final
 
 import orjson
 
 from statewright.apis.calls import CallContext, Integration, IntegrationFailed, Request, Response
+from statewright.apis.integrations.in_time import in_time
 from statewright.apis.integrations.lambda_answers import answer_of_http, answer_of_rest, malformed
 from statewright.apis.integrations.lambda_events import event_1, event_2
 from statewright.background import Background
@@ -85,24 +85,7 @@ class LambdaProxy:
             if target.timeout_ms <= timeout_ms:
                 # Its own time limit ends it: no task and no timer are needed.
                 return await self._functions.invoke(name, payload)
-            return await self._in_time(name, payload, timeout_ms)
+            running = self._functions.invoke(name, payload)
+            return await in_time(self._late, self._clock, running, timeout_ms, "the function")
         except ApiError as error:
             raise IntegrationFailed("INTEGRATION_FAILURE_500", f"{error.code}: {error.message}") from None
-
-    async def _in_time(self, name: str, payload: bytes, timeout_ms: int) -> Invoked:
-        running = self._late.spawn(self._functions.invoke(name, payload))
-        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-        def end(_: object = None) -> None:
-            if not ended.done():
-                ended.set_result(None)
-
-        timer = self._clock.call_at(self._clock.now_ms() + timeout_ms, end)
-        running.add_done_callback(end)
-        try:
-            await ended
-        finally:
-            timer.cancel()
-        if not running.done():
-            raise IntegrationFailed("INTEGRATION_TIMEOUT", f"the function took longer than {timeout_ms} ms")
-        return running.result()
