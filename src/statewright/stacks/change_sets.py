@@ -18,7 +18,7 @@ from statewright.stacks import errors
 from statewright.stacks.changes import Difference, changes_of
 from statewright.stacks.planner import GONE, Prepared
 from statewright.stacks.records import CHANGE_SET, ChangeSetEntry, StackEntry
-from statewright.stacks.stacks import REVIEW, Stacks
+from statewright.stacks.stacks import REVIEW, Stacks, terms_of
 from statewright.stores.entries import Entries
 from statewright.stores.protocol import CatalogueStore
 
@@ -129,7 +129,7 @@ class ChangeSets:
         rows = {one.id: one for one in await self._stacks.resources(stack)} if stack.stored else {}
         return changes_of(plan, rows, given)
 
-    async def execute(self, request: JsonMapping) -> None:
+    async def execute(self, request: JsonMapping, host: str = "") -> StackEntry:
         """Begin to do what a change set says. Raises: ApiError."""
         async with self._stacks.changing:
             entry, stack = await self.find(request["ChangeSetName"], request.get("StackName"))
@@ -142,17 +142,15 @@ class ChangeSets:
             template = await self._stacks.planner.template(entry.source.template)
             text = await self._stacks.planner.entry(entry.source.template)
             prepared = Prepared(template, entry.source, text)
-            keeps = bool(request.get("DisableRollback")) or entry.on_failure == "DO_NOTHING"
-            token = request.get("ClientRequestToken")
+            terms = terms_of(request, host, entry.arn, entry.on_failure)
             if stack.status == REVIEW:
-                await self._stacks.begin_create(
-                    stack, prepared, token=token, keeps_failed=keeps, on_failure=entry.on_failure, change_set=entry.arn
-                )
+                stack = await self._stacks.begin_create(stack, prepared, terms)
             else:
                 self._stacks.check_updatable(stack)
-                await self._stacks.begin_update(stack, prepared, token=token, keeps_failed=keeps, change_set=entry.arn)
+                stack = await self._stacks.begin_update(stack, prepared, terms)
             await self._sets.write(replace(entry, execution="EXECUTE_COMPLETE"))
             await self.outdate(stack, besides=entry.id)
+            return stack
 
     async def outdate(self, stack: StackEntry, besides: str = "") -> None:
         """Mark the other change sets of a stack as made for what it is no longer."""

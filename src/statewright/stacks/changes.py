@@ -12,13 +12,13 @@ from typing import Final
 from statewright.payload import Json, JsonObject, dump_json
 from statewright.projects.deploy.kinds import Known
 from statewright.projects.deploy.making import Making
-from statewright.projects.deploy.registry import kind_of
 from statewright.projects.evaluation import Unresolved, target_of
 from statewright.projects.intrinsics import resolve
 from statewright.stacks.plans import Plan, Planned
 from statewright.stacks.records import Made, ResourceEntry
 from statewright.stacks.resources import known_of
 from statewright.stacks.templates import names_in
+from statewright.stacks.types import is_fixed
 
 LATER: Final = "{{changeSet:KNOWN_AFTER_APPLY}}"
 _ALWAYS: Final = "Always"
@@ -92,18 +92,17 @@ def _removed(id_: str, before: Made, comparing: _Comparing) -> JsonObject:
 
 def _modified(planned: Planned, before: Made, comparing: _Comparing) -> JsonObject | None:
     resource = planned.resource
-    kind = kind_of(resource.type)
     after = _after(planned, comparing)
     details: list[JsonObject] = []
-    is_fixed, is_certain = before.type != resource.type, True
+    is_another, is_certain = before.type != resource.type, True
     for name in _changed(planned, before, after, comparing):
-        fixed = name == kind.name or name in kind.fixed or kind.fixed == ("*",)
+        fixed = is_fixed(resource.type, name)
         target = _target(name, before, after, fixed, comparing.given.with_values)
         found = list(_details(name, planned, before, target, comparing))
         details += found
         if fixed:
             is_certain = is_certain and any(one["Evaluation"] == "Static" for one in found)
-            is_fixed = True
+            is_another = True
     scope = ["Properties"] if details or before.type != resource.type else []
     if before.metadata != planned.metadata:
         scope.append("Metadata")
@@ -115,13 +114,13 @@ def _modified(planned: Planned, before: Made, comparing: _Comparing) -> JsonObje
         )  # fmt: skip
     if not scope:
         return None
-    comparing.replaced[resource.id] = is_fixed
+    comparing.replaced[resource.id] = is_another
     change: JsonObject = {
         "Action": "Modify", "LogicalResourceId": resource.id, "PhysicalResourceId": before.ref,
-        "ResourceType": resource.type, "Replacement": _REPLACEMENT[is_fixed, is_certain], "Scope": scope,
+        "ResourceType": resource.type, "Replacement": _REPLACEMENT[is_another, is_certain], "Scope": scope,
         "Details": details,
     }  # fmt: skip
-    if is_fixed:
+    if is_another:
         retained = planned.replacing in _RETAINED
         change["PolicyAction"] = "ReplaceAndRetain" if retained else "ReplaceAndDelete"
     if comparing.given.with_values:

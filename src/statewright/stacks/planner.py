@@ -161,6 +161,10 @@ class Planner:
                         found[output.export] = stack, output.value
         return dict(sorted(found.items()))
 
+    async def users_of(self, export: str) -> list[str]:
+        """The names of the stacks that use an export."""
+        return [one.name async for one in self._stacks.walk() if export in one.imports and one.status != GONE]
+
     async def _stored(self, names: Mapping[str, str]) -> dict[str, str]:
         """The values of parameters that the parameter store has. Raises: ApiError."""
         found: dict[str, str] = {}

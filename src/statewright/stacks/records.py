@@ -46,8 +46,8 @@ class Operation:
     retain: Sequence[str] = ()
     skipped: Sequence[str] = ()
     cancelled: bool = False
-    failed: Sequence[str] = ()
-    """The resources whose deletion has failed."""
+    host: str = ""
+    """The host of the server, as the caller addressed it: that of queues in what references give."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class Made:
 class ResourceEntry:
     """A resource of a stack. `before` is what it was before the operation that last touched it, `now` what it is.
 
-    `old` are those that were replaced, and are deleted in the cleanup.
+    `old` are those that were replaced, and are deleted in the cleanup; `deleting` names the one whose deletion began.
     """
 
     stack: str
@@ -126,6 +126,7 @@ class ResourceEntry:
     now: Made | None = None
     before: Made | None = None
     old: Sequence[Made] = ()
+    deleting: str = ""
     stored: int = 0
 
 

@@ -25,6 +25,7 @@ from statewright.stacks.names import physical_name
 from statewright.stacks.plans import Planned
 from statewright.stacks.records import Made, StackEntry
 from statewright.stacks.threads import Invoke, with_calls
+from statewright.stacks.types import is_fixed, lacking
 
 T = TypeVar("T")
 _PLACE: Final = Place(Path("template"))
@@ -126,9 +127,9 @@ class Resources:
             return replace(target, ref=target.name)
         if kind.lost:
             return self._placeholder(kind, target, kind.lost)
-        lacking = [name for name in kind.required if not _has(target.resolved, name)]
-        if lacking:
-            words = ", ".join(f"The property {{/{name}}} is required" for name in lacking)
+        missing = lacking(target.type, target.resolved)
+        if missing:
+            words = ", ".join(f"The property {{/{name}}} is required" for name in missing)
             raise ResourceFailed(f"Property validation failure: [{words}]")
         tags = stack.source.tags if stack.source is not None else {}
         known = known_of(before) if before is not None else None
@@ -156,7 +157,7 @@ class Resources:
                 words = f"its properties do not have the expected form ({type(problem).__name__}: {problem})"
                 raise self._failure(site, kind, wanted, target, words) from None
 
-        found = await self._run(apply)
+        found = await self._run(apply, stack.operation.host if stack.operation is not None else "")
         if isinstance(found, str):
             return self._placeholder(kind, target, found)
         return replace(target, ref=found.ref, attributes=dict(found.attributes), lost="")
@@ -227,28 +228,16 @@ class Resources:
             return ResourceFailed(text)
         return ResourceFailed(text, replace(target, ref=found.ref, attributes=dict(found.attributes)))
 
-    async def _run(self, work: Callable[[Call], T]) -> T:
-        return await with_calls(self._clock, self._invoke, work)
+    async def _run(self, work: Callable[[Call], T], host: str = "") -> T:
+        return await with_calls(self._clock, self._invoke, work, host)
 
 
-def needs_another(kind: Kind, before: Made, target: Made) -> bool:
-    """True if a change of a resource takes another one in its place."""
-    return before.type != target.type or before.name != target.name or bool(fixed_changes(kind, before, target))
-
-
-def fixed_changes(kind: Kind, before: Made, target: Made) -> list[str]:
+def fixed_changes(before: Made, target: Made) -> list[str]:
     """The changed properties of a resource that cannot be changed in place."""
     was = before.resolved if isinstance(before.resolved, dict) else {}
     now = target.resolved if isinstance(target.resolved, dict) else {}
     changed = [name for name in dict.fromkeys((*was, *now)) if was.get(name) != now.get(name)]
-    fixed = changed if kind.fixed == ("*",) else [name for name in changed if name in kind.fixed]
-    if kind.name in changed:
-        fixed = [kind.name, *(name for name in fixed if name != kind.name)]
-    return fixed
-
-
-def _has(properties: Json, name: str) -> bool:
-    return isinstance(properties, dict) and properties.get(name) is not None
+    return [name for name in changed if is_fixed(target.type, name)]
 
 
 def _no_call(service: str, operation: str, _request: Mapping[str, object]) -> Answer:

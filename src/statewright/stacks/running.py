@@ -131,6 +131,15 @@ class Running:
             except (Unresolved, CallRefused) as problem:
                 raise ResourceFailed(_output_text(name, str(problem))) from None
             found.append(Output(name, value, planned.description, planned.export))
+        now = {one.export: one.value for one in found}
+        for one in self._live.stack.outputs:
+            if one.export is not None and now.get(one.export) != one.value:
+                users = [user for user in await self._planner.users_of(one.export) if user != self._live.stack.name]
+                verb = "updated" if one.export in now else "deleted"
+                if users:
+                    raise ResourceFailed(
+                        f"Export {one.export} cannot be {verb} as it is in use by {' and '.join(users)}."
+                    )
         return found
 
     async def _one(self, planned: Planned, number: int) -> None:
@@ -185,7 +194,6 @@ class Running:
         self, planned: Planned, number: int, row: ResourceEntry, before: Made, *, is_resumed: bool
     ) -> None:
         stack, id_, type_ = self._live.stack, planned.resource.id, planned.resource.type
-        kind = kind_of(type_)
         refs = references_of(self._made(besides=id_))
         known = row.now.name if is_resumed and row.now is not None else before.name if before.type == type_ else ""
         try:
@@ -197,7 +205,7 @@ class Running:
         if not is_resumed and not _differs(before, target):
             await self._keep(row, number, before, target)
             return
-        replaces = before.type != target.type or bool(fixed_changes(kind, before, target))
+        replaces = before.type != target.type or bool(fixed_changes(before, target))
         begun = Said(
             "UPDATE_IN_PROGRESS", REPLACING if replaces else "", id_, before.ref, type_, target.resolved
         )  # fmt: skip
@@ -326,7 +334,8 @@ class Running:
     async def _undo_update(self) -> None:
         operation = self._operation
         undone = f"{operation.id} undone"
-        touched = [one for one in self._live.rows.values() if one.operation == operation.id and one.before is not None]
+        own = (operation.id, _undoing(operation))
+        touched = [one for one in self._live.rows.values() if one.operation in own and one.before is not None]
         for row in sorted(touched, key=lambda one: one.number):
             if row.id in operation.skipped:
                 now = row.now
@@ -352,11 +361,11 @@ class Running:
         assert before is not None
         begun = Said("UPDATE_IN_PROGRESS", "", row.id, before.ref, before.type, before.resolved)
         is_replaced = before in row.old
-        await self._journal.save(
-            self._live,
-            rows=[replace(row, status="UPDATE_IN_PROGRESS", updated_ms=self._clock.now_ms())],
-            events=[begun],
-        )
+        undoing = _undoing(self._operation)
+        if row.operation != undoing:
+            now_ms = self._clock.now_ms()
+            under_way = replace(row, status="UPDATE_IN_PROGRESS", updated_ms=now_ms, operation=undoing)
+            await self._journal.save(self._live, rows=[under_way], events=[begun])
         row = self._live.rows[row.id]
         fail_points.passed(fail_points.BEFORE_RESOURCE)
         old = [one for one in row.old if one != before]
@@ -427,14 +436,19 @@ class Running:
                         self._live, rows=[replace(current, old=rest)], events=[replace(said, status="DELETE_SKIPPED")]
                     )
                     continue
-                await self._journal.save(self._live, events=[said])
+                if current.deleting != old.ref:
+                    current = replace(current, deleting=old.ref)
+                    await self._journal.save(self._live, rows=[current], events=[said])
+                    current = self._live.rows[row.id]
+                fail_points.passed(fail_points.BEFORE_RESOURCE)
                 try:
                     await self._resources.delete(old)
                     end = replace(said, status="DELETE_COMPLETE")
                 except ResourceFailed as problem:
                     # An update does not fail for what it leaves behind.
                     end = replace(said, status="DELETE_FAILED", reason=str(problem))
-                await self._journal.save(self._live, rows=[replace(current, old=rest)], events=[end])
+                fail_points.passed(fail_points.AFTER_RESOURCE)
+                await self._journal.save(self._live, rows=[replace(current, old=rest, deleting="")], events=[end])
 
     async def _delete_rows(
         self, rows: Iterable[ResourceEntry], *, retain: Iterable[str] = (), forgets: bool = False,
@@ -493,6 +507,11 @@ class Running:
 
 class Halted(Exception):
     """The operation has stopped at a failure, and a request may continue it."""
+
+
+def _undoing(operation: Operation) -> str:
+    """The mark of a resource that a rollback is about to restore."""
+    return f"{operation.id} undoing"
 
 
 def _differs(before: Made, target: Made) -> bool:

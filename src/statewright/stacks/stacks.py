@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
-from dataclasses import replace
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from statewright import chance
@@ -31,6 +31,8 @@ from statewright.stacks.records import (
     UNDER_WAY,
     EventEntry,
     Operation,
+    OperationKind,
+    Phase,
     ResourceEntry,
     StackEntry,
 )
@@ -55,6 +57,30 @@ RETRY_MS: Final = 1_000
 log = logging.getLogger("statewright.stacks")
 
 
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How an operation is to run: what becomes of a failure, and by which change set and host it was asked for."""
+
+    token: str | None = None
+    keeps_failed: bool = False
+    on_failure: str = ""
+    change_set: str = ""
+    host: str = ""
+
+    def operation(self, kind: OperationKind, phase: Phase, now_ms: int) -> Operation:
+        """A new operation on these terms."""
+        return Operation(
+            chance.uuid4(), kind, phase, now_ms, self.token, self.keeps_failed, self.on_failure, host=self.host
+        )
+
+
+def terms_of(request: JsonMapping, host: str, change_set: str = "", on_failure: str = "") -> Terms:
+    """The terms of a request."""
+    chosen = request.get("OnFailure") or on_failure
+    keeps = bool(request.get("DisableRollback")) or chosen == "DO_NOTHING"
+    return Terms(request.get("ClientRequestToken"), keeps, chosen, change_set, host)
+
+
 class Stacks:
     """The stacks of one region."""
 
@@ -69,7 +95,7 @@ class Stacks:
         self._background = Background("an operation of a stack")
         self._live: dict[str, Live] = {}
         self.changing: Final = asyncio.Lock()
-        self._ends: dict[str, asyncio.Event] = {}
+        self._ends: dict[str, asyncio.Future[None]] = {}
 
     async def start(self) -> None:
         """Continue the operations that were under way."""
@@ -119,9 +145,13 @@ class Stacks:
         """Protect a stack from deletion, or no longer. Raises: ApiError."""
         return await self.alter(await self.existing(name), lambda one: replace(one, is_protected=is_protected))
 
+    async def set_policy(self, name: str, text: str) -> None:
+        """Keep the policy of a stack. Raises: ApiError."""
+        await self.alter(await self.existing(name), lambda one: replace(one, policy=text))
+
     # ------------------------------------------------------------------ operations
 
-    async def create(self, request: JsonMapping) -> StackEntry:
+    async def create(self, request: JsonMapping, host: str = "") -> StackEntry:
         """Create a stack and begin to make its resources. Raises: ApiError."""
         name = _checked_name(request["StackName"])
         text = await self.planner.text_of(request)
@@ -134,7 +164,6 @@ class Stacks:
             stack = there or self.named(name)
             prepared = await self.planner.prepared(stack, text, request, None)
             await self.planner.plan(stack, prepared.source, prepared.template)
-            on_failure = request.get("OnFailure") or ""
 
             def settled(one: StackEntry) -> StackEntry:
                 return replace(
@@ -142,23 +171,17 @@ class Stacks:
                     timeout_minutes=request.get("TimeoutInMinutes") or 0, policy=request.get("StackPolicyBody") or "",
                 )  # fmt: skip
 
-            return await self.begin_create(
-                settled(stack), prepared, token=request.get("ClientRequestToken"), on_failure=on_failure,
-                keeps_failed=bool(request.get("DisableRollback")) or on_failure == "DO_NOTHING",
-            )  # fmt: skip
+            return await self.begin_create(settled(stack), prepared, terms_of(request, host))
 
-    async def begin_create(
-        self, stack: StackEntry, prepared: Prepared, *, token: str | None, keeps_failed: bool, on_failure: str = "",
-        change_set: str = "",
-    ) -> StackEntry:  # fmt: skip
+    async def begin_create(self, stack: StackEntry, prepared: Prepared, terms: Terms) -> StackEntry:
         """Begin to make a new stack what a template asks for. The caller holds the lock of changes."""
-        operation = Operation(chance.uuid4(), "create", "apply", self._clock.now_ms(), token, keeps_failed, on_failure)
+        operation = terms.operation("create", "apply", self._clock.now_ms())
 
         def begun(one: StackEntry) -> StackEntry:
             return replace(
                 one, status="CREATE_IN_PROGRESS", reason="User Initiated", source=prepared.source, operation=operation,
-                description=prepared.template.description, keeps_failed=keeps_failed, change_set=change_set,
-                updated_ms=self._clock.now_ms() if change_set else 0,
+                description=prepared.template.description, keeps_failed=terms.keeps_failed,
+                change_set=terms.change_set, updated_ms=self._clock.now_ms() if terms.change_set else 0,
             )  # fmt: skip
 
         return await self._begin(stack, begun, prepared)
@@ -171,7 +194,7 @@ class Stacks:
         )
         return live.stack
 
-    async def update(self, request: JsonMapping) -> StackEntry:
+    async def update(self, request: JsonMapping, host: str = "") -> StackEntry:
         """Begin to change a stack. Raises: ApiError."""
         async with self.changing:
             stack = await self.existing(request["StackName"])
@@ -185,33 +208,29 @@ class Stacks:
             prepared = await self.planner.prepared(stack, text, request, stack.source)
             if await self.is_unchanged(stack, prepared):
                 raise errors.invalid("No updates are to be performed.")
-            return await self.begin_update(
-                stack, prepared, token=request.get("ClientRequestToken"),
-                keeps_failed=bool(request.get("DisableRollback")),
-            )  # fmt: skip
+            return await self.begin_update(stack, prepared, terms_of(request, host))
 
-    async def begin_update(
-        self, stack: StackEntry, prepared: Prepared, *, token: str | None, keeps_failed: bool, change_set: str = ""
-    ) -> StackEntry:
+    async def begin_update(self, stack: StackEntry, prepared: Prepared, terms: Terms) -> StackEntry:
         """Begin to make a stack what a template asks for. The caller holds the lock of changes."""
-        operation = Operation(chance.uuid4(), "update", "apply", self._clock.now_ms(), token, keeps_failed)
+        operation = terms.operation("update", "apply", self._clock.now_ms())
 
         def begun(one: StackEntry) -> StackEntry:
             return replace(
                 one, status="UPDATE_IN_PROGRESS", reason="User Initiated", before=one.source, source=prepared.source,
-                operation=operation, updated_ms=self._clock.now_ms(), change_set=change_set or one.change_set,
+                operation=operation, updated_ms=self._clock.now_ms(), change_set=terms.change_set or one.change_set,
             )  # fmt: skip
 
         return await self._begin(stack, begun, prepared)
 
-    async def delete(self, request: JsonMapping) -> None:
+    async def delete(self, request: JsonMapping) -> StackEntry | None:
         """Begin to delete a stack; one that does not exist is deleted. Raises: ApiError."""
         async with self.changing:
             stack = await self.find(request["StackName"])
-            if stack is None or stack.status == GONE or stack.status == "DELETE_IN_PROGRESS":
-                return
+            if stack is None or stack.status in (GONE, "DELETE_IN_PROGRESS"):
+                return None
             if stack.is_protected:
                 raise errors.invalid(f"Stack [{stack.name}] cannot be deleted while TerminationProtection is enabled")
+            await self._check_exports(stack)
             retain = tuple(request.get("RetainResources") or ())
             if retain and stack.status != "DELETE_FAILED":
                 raise errors.invalid(
@@ -230,7 +249,43 @@ class Stacks:
                 return replace(one, status="DELETE_IN_PROGRESS", reason="User Initiated", operation=operation)
 
             await self._forget_old()
-            await self._begin(stack, begun, None)
+            return await self._begin(stack, begun, None)
+
+    async def cancel(self, name: str) -> StackEntry:
+        """Have an update that is under way rolled back, before its next resource. Raises: ApiError."""
+        stack = await self.existing(name)
+        if stack.status != "UPDATE_IN_PROGRESS" or stack.operation is None:
+            raise errors.invalid("CancelUpdateStack cannot be called from current stack status")
+        return await self.alter(stack, _cancelled)
+
+    async def continue_rollback(self, name: str, skipped: Sequence[str]) -> StackEntry:
+        """Continue a rollback that has failed; resources to skip stay as they are. Raises: ApiError."""
+        async with self.changing:
+            stack = await self.existing(name)
+            operation = stack.operation
+            if stack.status != "UPDATE_ROLLBACK_FAILED" or operation is None:
+                raise errors.invalid(
+                    f"Stack:{stack.arn} is in {stack.status} state and can not continue update rollback."
+                )
+
+            def begun(one: StackEntry) -> StackEntry:
+                going = replace(operation, skipped=tuple(skipped))
+                return replace(one, status="UPDATE_ROLLBACK_IN_PROGRESS", reason="User Initiated", operation=going)
+
+            return await self._begin(stack, begun, None)
+
+    async def _check_exports(self, stack: StackEntry) -> None:
+        """Refuse the deletion of a stack whose exports others use. Raises: ApiError."""
+        for output in stack.outputs:
+            users = (
+                [one for one in await self.planner.users_of(output.export) if one != stack.name]
+                if output.export
+                else []
+            )
+            if users:
+                raise errors.invalid(
+                    f"Export {output.export} cannot be deleted as it is in use by {' and '.join(users)}"
+                )
 
     def named(self, name: str) -> StackEntry:
         """A new stack, which is not written yet."""
@@ -294,7 +349,7 @@ class Stacks:
 
     def _run(self, live: Live) -> None:
         self._live[live.stack.id] = live
-        self._ends[live.stack.id] = asyncio.Event()
+        self._ends[live.stack.id] = asyncio.get_running_loop().create_future()
         self._background.spawn(self._to_its_end(live))
 
     async def _to_its_end(self, live: Live) -> None:
@@ -316,8 +371,8 @@ class Stacks:
         finally:
             self._live.pop(id_, None)
             end = self._ends.pop(id_, None)
-            if end is not None:
-                end.set()
+            if end is not None and not end.done():
+                end.set_result(None)
 
     async def _reloaded(self, id_: str) -> Live | None:
         while True:
@@ -327,11 +382,21 @@ class Stacks:
             except Unavailable:
                 await self._clock.sleep_until(self._clock.now_ms() + RETRY_MS)
 
-    async def ended(self, id_: str) -> None:
-        """Wait until no operation of a stack is under way."""
+    async def ended(self, id_: str, within_ms: int | None = None) -> None:
+        """Wait until no operation of a stack is under way, or for so long."""
         end = self._ends.get(id_)
-        if end is not None:
-            await end.wait()
+        if end is None:
+            return
+        waiting = asyncio.shield(end)
+        timer = self._clock.call_at(self._clock.now_ms() + within_ms, waiting.cancel) if within_ms is not None else None
+        try:
+            await waiting
+        except asyncio.CancelledError:
+            if not waiting.cancelled() or within_ms is None:
+                raise
+        finally:
+            if timer is not None:
+                timer.cancel()
 
     async def _forget_old(self) -> None:
         """Drop the rows of stacks that were deleted long ago."""
@@ -360,3 +425,8 @@ def _checked_name(name: str) -> str:
     if len(name) > 128:
         raise errors.invalid(f"{start} have length less than or equal to 128")
     return name
+
+
+def _cancelled(stack: StackEntry) -> StackEntry:
+    operation = stack.operation
+    return stack if operation is None else replace(stack, operation=replace(operation, cancelled=True))

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from contextvars import copy_context
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from statewright.clock import Clock
 from statewright.errors import ApiError
@@ -21,8 +21,16 @@ from statewright.payload import Json, JsonObject
 from statewright.projects.deploy.calls import Answer, Call, CallRefused
 
 T = TypeVar("T")
-Invoke = Callable[[str, str, JsonObject], Awaitable[Json]]
-"""Runs an operation of a service, by botocore's name of it. Raises: ApiError."""
+
+
+class Invoke(Protocol):
+    """Runs operations of this process."""
+
+    def __call__(self, service: str, operation: str, request: JsonObject, /, *, host: str = "") -> Awaitable[Json]:
+        """Run an operation of a service, by botocore's name of it; `host` is that of addresses in the answer.
+
+        Raises: ApiError.
+        """
 
 
 class Ended(Exception):
@@ -43,8 +51,8 @@ class _Done(Generic[T]):
     problem: BaseException | None = None
 
 
-async def with_calls(clock: Clock, invoke: Invoke, work: Callable[[Call], T]) -> T:
-    """Run work in a thread. Raises: what the work raises."""
+async def with_calls(clock: Clock, invoke: Invoke, work: Callable[[Call], T], host: str = "") -> T:
+    """Run work in a thread. `host` is that of addresses in answers. Raises: what the work raises."""
     loop = asyncio.get_running_loop()
     inbox: asyncio.Queue[_Asked | _Done[T]] = asyncio.Queue()
     is_open = True
@@ -81,7 +89,7 @@ async def with_calls(clock: Clock, invoke: Invoke, work: Callable[[Call], T]) ->
                 return message.result  # type: ignore[return-value]
             asked = message
             try:
-                answer: Answer | None = await _answered(invoke, asked)
+                answer: Answer | None = await _answered(invoke, asked, host)
             except CallRefused as refused:
                 computing = clock.busy()
                 asked.answer.set_exception(refused)
@@ -96,10 +104,10 @@ async def with_calls(clock: Clock, invoke: Invoke, work: Callable[[Call], T]) ->
             asked.answer.set_exception(Ended())
 
 
-async def _answered(invoke: Invoke, asked: _Asked) -> Answer:
+async def _answered(invoke: Invoke, asked: _Asked, host: str) -> Answer:
     """The answer of a call. Raises: CallRefused."""
     try:
-        answer: Answer = await invoke(asked.service, asked.operation, asked.request)
+        answer: Answer = await invoke(asked.service, asked.operation, asked.request, host=host)
     except ApiError as error:
         raise CallRefused(error.code, error.message) from None
     body = answer.get("Body") if isinstance(answer, dict) else None

@@ -73,10 +73,10 @@ class InnerCalls:
             error.status = status_of(error, "lambda")
             raise
 
-    async def invoke(self, service: str, operation: str, request: JsonObject) -> Json:
-        """Run an operation of a service by any of its names. Raises: ApiError."""
-        headers = {"host": urlsplit(self._endpoint()).netloc} if self._endpoint is not None else {}
-        own = OwnInvoker(self, service_named(service), headers)
+    async def invoke(self, service: str, operation: str, request: JsonObject, /, *, host: str = "") -> Json:
+        """Run an operation of a service by any of its names; see `stacks.threads.Invoke`. Raises: ApiError."""
+        named = host or (urlsplit(self._endpoint()).netloc if self._endpoint is not None else "")
+        own = OwnInvoker(self, service_named(service), {"host": named} if named else {})
         return await own(operation, request, request_id=chance.uuid4())
 
     def service(self, service: Service) -> OwnInvoker:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from statewright.api.cloudformation.stacks import BRIEFLY_MS
 from statewright.api.cloudformation.views import existing, page, source_shown
 from statewright.api.operations import App, Call, operation
 from statewright.payload import Json
@@ -53,9 +54,10 @@ async def describe_change_set(app: App, _call: Call, request: Json) -> Json:
 
 
 @operation("cloudformation", "ExecuteChangeSet")
-async def execute_change_set(app: App, _call: Call, request: Json) -> Json:
+async def execute_change_set(app: App, call: Call, request: Json) -> Json:
     """Begin to do what a change set says."""
-    await app.services.change_sets.execute(request)
+    stack = await app.services.change_sets.execute(request, call.headers.get("host", ""))
+    await app.services.stacks.ended(stack.id, BRIEFLY_MS)
     return {}
 
 

@@ -7,33 +7,39 @@ from typing import Final
 from statewright.api.cloudformation.views import TOKENS, event_shown, existing, page, stack_shown, summary_shown
 from statewright.api.operations import App, Call, operation
 from statewright.payload import Json
-from statewright.stacks.errors import no_stack
+from statewright.stacks.errors import invalid, no_stack
 from statewright.stacks.planner import GONE
 
 LISTED: Final = 100
 """Source: observed; ours for DescribeStacks."""
+BRIEFLY_MS: Final = 2_000
+"""How long an answer waits for the operation's end. Waiters look at once, and again after 5 or 30 seconds."""
 
 
 @operation("cloudformation", "CreateStack")
-async def create_stack(app: App, _call: Call, request: Json) -> Json:
+async def create_stack(app: App, call: Call, request: Json) -> Json:
     """Create a stack."""
-    stack = await app.services.stacks.create(request)
+    stack = await app.services.stacks.create(request, call.headers.get("host", ""))
     await app.services.change_sets.outdate(stack)
+    await app.services.stacks.ended(stack.id, BRIEFLY_MS)
     return {"StackId": stack.arn}
 
 
 @operation("cloudformation", "UpdateStack")
-async def update_stack(app: App, _call: Call, request: Json) -> Json:
+async def update_stack(app: App, call: Call, request: Json) -> Json:
     """Change a stack."""
-    stack = await app.services.stacks.update(request)
+    stack = await app.services.stacks.update(request, call.headers.get("host", ""))
     await app.services.change_sets.outdate(stack)
+    await app.services.stacks.ended(stack.id, BRIEFLY_MS)
     return {"StackId": stack.arn}
 
 
 @operation("cloudformation", "DeleteStack")
 async def delete_stack(app: App, _call: Call, request: Json) -> None:
     """Delete a stack."""
-    await app.services.stacks.delete(request)
+    stack = await app.services.stacks.delete(request)
+    if stack is not None:
+        await app.services.stacks.ended(stack.id, BRIEFLY_MS)
 
 
 @operation("cloudformation", "DescribeStacks")
@@ -75,3 +81,55 @@ async def update_termination_protection(app: App, _call: Call, request: Json) ->
     """Protect a stack from deletion, or no longer."""
     stack = await app.services.stacks.protect(request["StackName"], bool(request["EnableTerminationProtection"]))
     return {"StackId": stack.arn}
+
+
+@operation("cloudformation", "CancelUpdateStack")
+async def cancel_update_stack(app: App, _call: Call, request: Json) -> None:
+    """Roll back an update that is under way."""
+    stack = await app.services.stacks.cancel(request["StackName"])
+    await app.services.stacks.ended(stack.id, BRIEFLY_MS)
+
+
+@operation("cloudformation", "ContinueUpdateRollback")
+async def continue_update_rollback(app: App, _call: Call, request: Json) -> Json:
+    """Continue a rollback that has failed."""
+    skipped = request.get("ResourcesToSkip") or ()
+    stack = await app.services.stacks.continue_rollback(request["StackName"], skipped)
+    await app.services.stacks.ended(stack.id, BRIEFLY_MS)
+    return {}
+
+
+@operation("cloudformation", "SetStackPolicy")
+async def set_stack_policy(app: App, _call: Call, request: Json) -> None:
+    """Keep the policy of a stack, which is shown and not enforced."""
+    body, url = request.get("StackPolicyBody"), request.get("StackPolicyURL")
+    if (body is None) == (url is None):
+        raise invalid("You must specify either stackPolicyBody or stackPolicyURL, but not both.")
+    text = body if body is not None else await app.services.stacks.planner.at_url(url)
+    await app.services.stacks.set_policy(request["StackName"], text)
+
+
+@operation("cloudformation", "GetStackPolicy")
+async def get_stack_policy(app: App, _call: Call, request: Json) -> Json:
+    """Return the policy of a stack."""
+    return {"StackPolicyBody": (await existing(app, request["StackName"])).policy or None}
+
+
+@operation("cloudformation", "ListExports")
+async def list_exports(app: App, _call: Call, request: Json) -> Json:
+    """List the exports of all stacks by name."""
+    found = await app.services.stacks.planner.exports()
+    names, token = page(list(found), list(found), request.get("NextToken"), LISTED)
+    shown = [{"ExportingStackId": found[one][0].arn, "Name": one, "Value": found[one][1]} for one in names]
+    return {"Exports": shown, "NextToken": token}
+
+
+@operation("cloudformation", "ListImports")
+async def list_imports(app: App, _call: Call, request: Json) -> Json:
+    """List the stacks that use an export."""
+    name = request["ExportName"]
+    users = await app.services.stacks.planner.users_of(name)
+    if not users:
+        raise invalid(f"Export '{name}' is not imported by any stack.")
+    chosen, token = page(users, users, request.get("NextToken"), LISTED)
+    return {"Imports": chosen, "NextToken": token}

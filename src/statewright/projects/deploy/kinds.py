@@ -221,9 +221,7 @@ class Kind:
     `name` is the property with its name, and `longest` how long one may be. `arn` is the form of its ARN:
     `sqs:{region}:{account}:{name}`. `ref` says what `Ref` gives; `attributes` are what `Fn::GetAtt` gives besides
     `Arn`, in the same form, with `{arn}`. `lost` says why resources of a type are never made: nothing of theirs is
-    evaluated but their name, and references to them get a text. `fixed` are properties, besides the name, that cannot
-    be changed: a stack makes another resource instead; `("*",)` are all of them. `required` are those that a stack
-    refuses to do without.
+    evaluated but their name, and references to them get a text.
     """
 
     noun: str
@@ -235,8 +233,6 @@ class Kind:
     ref: Literal["name", "arn"] = "name"
     attributes: Mapping[str, str] = field(default_factory=dict)
     lost: str = ""
-    fixed: tuple[str, ...] = ()
-    required: tuple[str, ...] = ()
 
 
 def text_of(value: Json) -> str:

@@ -1,0 +1,121 @@
+"""`kill -9` in the midst of an operation of a stack: the next start continues it, and it ends as undisturbed.
+
+Each operation is killed at every passing of the points before and after a resource is made, changed or deleted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import boto3  # type: ignore[import-untyped]
+import pytest
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError
+
+from statewright.stores.fail_points import AFTER_RESOURCE, BEFORE_RESOURCE
+from tests.crash.servers import Servers
+from tests.deadlines import until
+
+ROLE = "arn:aws:iam::000000000000:role/any"
+Story = tuple[str, list[tuple[str, str]], list[tuple[str, str]], list[str]]
+
+
+def queue(**properties: Any) -> Any:
+    return {"Type": "AWS::SQS::Queue", "Properties": properties}
+
+
+def machine(start: str, *needs: str) -> Any:
+    definition = json.dumps({"StartAt": start, "States": {"A": {"Type": "Succeed"}}})
+    properties = {"RoleArn": ROLE, "DefinitionString": definition}
+    return {"Type": "AWS::StepFunctions::StateMachine", "Properties": properties, "DependsOn": [*needs]}
+
+
+FIRST = {"Work": queue(DelaySeconds=1), "Old": queue(), "News": {"Type": "AWS::SNS::Topic"}, "M": machine("A", "Work")}
+NEXT = {"Work": queue(DelaySeconds=2), "News": {"Type": "AWS::SNS::Topic", "Properties": {"FifoTopic": True}},
+        "New": queue(), "M": machine("A", "New")}  # fmt: skip
+WRONG = {**NEXT, "M": machine("Nowhere", "New", "News")}
+
+
+def create(cloud: Any, resources: Any) -> None:
+    cloud.create_stack(StackName="shop", TemplateBody=json.dumps({"Resources": resources}))
+
+
+def update(cloud: Any, resources: Any) -> None:
+    cloud.update_stack(StackName="shop", TemplateBody=json.dumps({"Resources": resources}))
+
+
+OPERATIONS: dict[str, tuple[bool, Callable[[Any], Any]]] = {
+    "create": (False, lambda cloud: create(cloud, FIRST)),
+    "create and undo": (False, lambda cloud: create(cloud, {**FIRST, "Bad": machine("Nowhere", "M", "Old", "News")})),
+    "update": (True, lambda cloud: update(cloud, NEXT)),
+    "update and undo": (True, lambda cloud: update(cloud, WRONG)),
+    "delete": (True, lambda cloud: cloud.delete_stack(StackName="shop")),
+}
+"""Operations, and whether a stack is there before."""
+
+
+def client(servers: Servers, service: str) -> Any:
+    return boto3.client(
+        service, endpoint_url=f"http://127.0.0.1:{servers.port}", region_name="us-east-1", aws_access_key_id="x",
+        aws_secret_access_key="x", config=Config(retries={"total_max_attempts": 1}),
+    )  # fmt: skip
+
+
+def story(servers: Servers) -> Story:
+    """The end of a stack: its status, events, resources, and the queues and topics that exist."""
+    cloud = client(servers, "cloudformation")
+
+    def ended() -> bool:
+        return not cloud.list_stacks()["StackSummaries"][0]["StackStatus"].endswith("_IN_PROGRESS")
+
+    until(ended, "the operation to end")
+    (stack,) = cloud.list_stacks()["StackSummaries"]
+    arn = stack["StackId"]
+    events = [
+        (one["LogicalResourceId"], one["ResourceStatus"])
+        for one in cloud.describe_stack_events(StackName=arn)["StackEvents"][::-1]
+    ]
+    rows = cloud.describe_stack_resources(StackName=arn)["StackResources"]
+    resources = [(one["LogicalResourceId"], one["ResourceStatus"]) for one in rows]
+    names = [one.rpartition("/")[2] for one in client(servers, "sqs").list_queues().get("QueueUrls", [])]
+    names += [one["TopicArn"].rpartition(":")[2] for one in client(servers, "sns").list_topics()["Topics"]]
+    return stack["StackStatus"], events, resources, sorted(one.rpartition("-")[0] for one in names)
+
+
+def run(folder: Path, name: str, point: str = "") -> tuple[Story, bool]:
+    """Run an operation, killed at a point if one is given; its story, and whether it was killed."""
+    folder.mkdir()
+    has_stack, operation = OPERATIONS[name]
+    with Servers(folder) as servers:
+        if has_stack:
+            servers.up()
+            create(client(servers, "cloudformation"), FIRST)
+            story(servers)
+            servers.stop()
+        servers.start(point)
+        assert servers.wait_ready()
+        try:
+            operation(client(servers, "cloudformation"))
+            return story(servers), False
+        except BotoCoreError:
+            assert servers.wait_dead() is not None
+        servers.up()
+        return story(servers), True
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", [BEFORE_RESOURCE, AFTER_RESOURCE])
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_an_operation_goes_on_after_a_kill(name: str, point: str, tmp_path: Path) -> None:
+    undisturbed, _ = run(tmp_path / "undisturbed", name)
+    passing = 0
+    while True:
+        passing += 1
+        found, killed = run(tmp_path / str(passing), name, f"{point}:{passing}")
+        assert found == undisturbed, f"killed at {point}:{passing}"
+        if not killed:
+            break
+    assert passing > 3
