@@ -5,18 +5,22 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
 
 import click
 
+import statewright
 from statewright.cli.client import DEFAULT_ENDPOINT, command_words, endpoint_of
 from statewright.cli.output import FAILED, OK, Stop, stderr, stdout
 
 NOTES = (
     "JavaScript v3: make SFNClient with disableHostPrefix: true, for StartSyncExecution and TestState",
-    "JavaScript v2 does not read AWS_ENDPOINT_URL: set endpoint, s3ForcePathStyle: true, hostPrefixEnabled: false",
+    "JavaScript v2 does not read AWS_ENDPOINT_URL, nor do programs with it, as the Serverless Framework 3: --node",
     "AWS CLI v1 ignores AWS_ENDPOINT_URL for SQS: statewright aws sqs ..., or --endpoint-url",
 )
 """Clients that need more than these variables; `docs/clients.md` has all that were tried."""
+_PRELOAD: Final = Path(statewright.__file__).parent / "functions" / "runtimes" / "node_endpoint.cjs"
 SHELLS = ("sh", "fish", "powershell", "dotenv", "json")
 
 
@@ -42,6 +46,12 @@ def variables(endpoint: str, settings: str | None = None) -> dict[str, str]:
     }
 
 
+def node_options(others: str) -> str:
+    """The value of NODE_OPTIONS that gives the endpoint to version 2 of the JavaScript SDK, behind other options."""
+    own = f'--require "{_PRELOAD.as_posix()}"'
+    return others if own in others else f"{others} {own}".strip()
+
+
 def default_endpoint() -> str:
     """The default address of the server."""
     return os.environ.get("STATEWRIGHT_ENDPOINT", DEFAULT_ENDPOINT)
@@ -54,18 +64,22 @@ def default_endpoint() -> str:
     help=f"Server address; default: STATEWRIGHT_ENDPOINT, {DEFAULT_ENDPOINT}.",
 )
 @click.option("--config", "settings", metavar="FILE", help="Settings file with the credentials to use.")
+@click.option("--node", is_flag=True, help="Also set NODE_OPTIONS, for programs with version 2 of the JavaScript SDK.")
 @click.option("--shell", type=click.Choice(SHELLS), default="sh", show_default=True, help="Output format.")
-def env(endpoint: str | None, settings: str | None, shell: str) -> None:
+def env(endpoint: str | None, settings: str | None, node: bool, shell: str) -> None:
     """Print what to set so that AWS SDKs, the AWS CLI and Terraform talk to the server.
 
     \b
     Examples:
       statewright env --shell dotenv > .env
       eval "$(statewright env)"
+      eval "$(statewright env --node)" && serverless deploy
 
     On a terminal, it also says which clients need more than variables.
     """
     named = variables(endpoint or default_endpoint(), settings)
+    if node:
+        named["NODE_OPTIONS"] = node_options(os.environ.get("NODE_OPTIONS", ""))
     printer = stdout()
     printer.plain(written(named, shell) + "\n")
     if printer.is_terminal:

@@ -16,6 +16,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
+from statewright.cli.env import node_options
 from tests.deadlines import completed, until
 from tests.e2e.conftest import Server
 
@@ -97,7 +98,7 @@ def sls(packages: Path, application: Callable[[str], Path], environment: Mapping
     folder = application("sls")
     (folder / "node_modules").symlink_to(packages)
     command = ("node", str(packages / "serverless" / "bin" / "serverless.js"))
-    return Tool(command, folder, {**environment, **QUIET})
+    return Tool(command, folder, {**environment, **QUIET, "NODE_OPTIONS": node_options("")})
 
 
 @dataclass(frozen=True)

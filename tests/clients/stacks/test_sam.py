@@ -24,7 +24,7 @@ def test_an_application_is_built_deployed_changed_and_deleted(sam: Tool, shop: S
     shown = sam(*DEPLOY)
     assert "Successfully created/updated stack" in shown
     # The table of events, and that of the outputs.
-    assert "AWS::StepFunctions::StateMachine" in shown
+    assert "AWS::Lambda::Function" in shown
     assert "CREATE_COMPLETE" in shown
     assert "MachineArn" in shown
     assert shop.price_of("a", 7) == 14

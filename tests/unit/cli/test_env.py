@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -113,3 +114,15 @@ def test_help_of_aws_is_ours(capsys):
     assert run_command(["aws", "--help"]) == 0
     assert "Examples:\n    statewright aws stepfunctions" in capsys.readouterr().out
     assert run_command(["aws"]) == 0
+
+
+def test_node_programs_load_the_endpoint(capsys, monkeypatch):
+    monkeypatch.setenv("NODE_OPTIONS", "--max-old-space-size=512")
+    assert run_command(["env", "--node", "--shell", "json"]) == 0
+    options = json.loads(capsys.readouterr().out)["NODE_OPTIONS"]
+    before, _, path = options.partition(" --require ")
+    assert before == "--max-old-space-size=512"
+    assert Path(path.strip('"')).is_file()
+    monkeypatch.setenv("NODE_OPTIONS", options)
+    assert run_command(["env", "--node", "--shell", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["NODE_OPTIONS"] == options
