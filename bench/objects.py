@@ -1,6 +1,6 @@
 """Objects over HTTP: how fast and at what CPU they are put, got and listed, against a fresh server.
 
-    python bench/objects.py [--mib 1] [--count 200] [--small 10000] [--connections 1]
+    python bench/objects.py [--mib 1] [--count 200] [--small 10000] [--connections 1] [--versions]
 
 Figures are by the server's own CPU time (`/metrics`), because rates change with the load of the machine.
 """
@@ -86,6 +86,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=200, help="how many large objects")
     parser.add_argument("--small", type=int, default=10_000, help="how many small objects")
     parser.add_argument("--connections", type=int, default=1)
+    parser.add_argument("--versions", action="store_true", help="put into a bucket with versions, too")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         server = Server(folder)
@@ -139,6 +140,22 @@ def run(server: Server, given: argparse.Namespace) -> None:
     got = min(2000, given.small)
     measure(server, "get 1,000 bytes", got, "object", spread(server, got, 1, get_small))
     measure(server, "list pages of 1,000", given.small, "key", list_all)
+    if given.versions:
+        put_versions(server, given.small)
+
+
+def put_versions(server: Server, many: int) -> None:
+    """New keys in a bucket with versions, then a second version of each."""
+    connection = server.connect()
+    call(connection, "PUT", "/versions")
+    enabled = b"<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>"
+    call(connection, "PUT", "/versions?versioning", enabled)
+
+    def put(of: http.client.HTTPConnection, number: int) -> None:
+        call(of, "PUT", f"/versions/small/{number:06}", b"x" * 1000)
+
+    measure(server, "put of a new key with versions, 16", many, "object", spread(server, many, 16, put))
+    measure(server, "put of a second version, 16", many, "object", spread(server, many, 16, put))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -213,3 +214,20 @@ def test_lifecycles_are_shown_as_they_were_set(s3: Any, bucket: str):
     assert shown["TransitionDefaultMinimumObjectSize"] == "all_storage_classes_128K"
     s3.delete_bucket_lifecycle(Bucket=bucket)
     assert refused(s3.get_bucket_lifecycle_configuration, Bucket=bucket)[0] == "NoSuchLifecycleConfiguration"
+
+
+def test_a_head_says_when_an_object_expires(s3, bucket):
+    rules = [
+        {"ID": "soon & sure", "Status": "Enabled", "Filter": {"Prefix": "a/"}, "Expiration": {"Days": 3}},
+        {"ID": "late", "Status": "Enabled", "Filter": {"Prefix": ""}, "Expiration": {"Days": 30}},
+        {"ID": "off", "Status": "Disabled", "Filter": {"Prefix": ""}, "Expiration": {"Days": 1}},
+    ]
+    s3.put_object(Bucket=bucket, Key="a/k", Body=b"")
+    assert "Expiration" not in s3.head_object(Bucket=bucket, Key="a/k")
+    s3.put_bucket_lifecycle_configuration(Bucket=bucket, LifecycleConfiguration={"Rules": rules})
+    shown = s3.head_object(Bucket=bucket, Key="a/k")
+    date = (shown["LastModified"] + timedelta(days=4)).strftime("%a, %d %b %Y 00:00:00 GMT")
+    assert shown["Expiration"] == f'expiry-date="{date}", rule-id="soon%20%26%20sure"'
+    s3.put_object(Bucket=bucket, Key="b", Body=b"")
+    assert s3.head_object(Bucket=bucket, Key="b")["Expiration"].endswith('rule-id="late"')
+    assert "Expiration" not in s3.head_object(Bucket=bucket, Key="b", VersionId="null")

@@ -144,6 +144,19 @@ def is_applied(rule: JsonMapping) -> bool:
     return rule["Status"] == "Enabled" and bool(acts)
 
 
+def expiration_of(view: ObjectView, settings: JsonMapping) -> tuple[int, str] | None:
+    """When an object expires first by the rules of its bucket, and the id of that rule; `None` if none covers it."""
+    found: list[tuple[int, str]] = []
+    for rule in (settings.get(LIFECYCLE) or {}).get("Rules", ()):
+        expiration, scope = rule.get("Expiration") or {}, _Scope.of(rule)
+        if rule["Status"] == "Enabled" and view.key.startswith(scope.prefix) and scope.covers(view):
+            if "Days" in expiration:
+                found.append((expires_ms(view.modified_ms, expiration["Days"]), rule["ID"]))
+            if "Date" in expiration:
+                found.append((expiration["Date"], rule["ID"]))
+    return min(found, default=None)
+
+
 class Lifecycles:
     """The daily round over the buckets of one server."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
+from urllib.parse import quote
 
 from statewright.api.operations import App, Call, operation
 from statewright.api.s3.access import set_acl, whole_control
@@ -32,6 +33,7 @@ from statewright.instants import http_date
 from statewright.objects import faults
 from statewright.objects.conditions import delete_demand, write_demand
 from statewright.objects.copies import Wish
+from statewright.objects.lifecycle import expiration_of
 from statewright.objects.records import COMPOSITE, ObjectView, Part
 from statewright.objects.versions.ids import Deleted
 from statewright.payload import JsonMapping, JsonObject
@@ -107,7 +109,18 @@ async def head_object(app: App, _call: Call, request: Request) -> Request:
     answer = _read_out(view, request, span)
     if request.get("PartNumber") is not None:
         answer |= await _part_sum(app, view, request)
+    if request.get("VersionId") is None:
+        answer |= await _expiration(app, view)
     return answer
+
+
+async def _expiration(app: App, view: ObjectView) -> Request:
+    """When an object expires; only HEAD without the id of a version says so (observed)."""
+    settings = (await app.services.objects.bucket(view.bucket)).settings
+    found = expiration_of(view, settings)
+    if found is None:
+        return {}
+    return {"Expiration": f'expiry-date="{http_date(found[0])}", rule-id="{quote(found[1], safe="-._~")}"'}
 
 
 async def _part_sum(app: App, view: ObjectView, request: JsonMapping) -> Request:
