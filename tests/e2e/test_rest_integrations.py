@@ -312,3 +312,16 @@ def test_what_cannot_work_is_refused_when_it_is_put(server, gateway):
         gateway.put_integration_response(**where, statusCode="200", selectionPattern="(?=x)")
     with pytest.raises(ClientError, match="line 1, column 1"):
         gateway.put_integration_response(**where, statusCode="200", responseTemplates={"application/json": "#if(true)"})
+
+
+def test_a_long_template_is_compiled_and_rendered_apart(server, gateway):
+    api = Rest(gateway)
+    text = "#set($n = 0)" + "#set($n = $n + 1)" * 5_000 + '{"statusCode": 200}'
+    shown = "$context.stage " * 1_000 + "$input.params('q')"
+    where = api.method("GET", "/m", {"type": "MOCK", "requestTemplates": {"application/json": text}})
+    responses(api, where, {"statusCode": "200", "responseTemplates": {"application/json": shown}})
+    api.deploy()
+    answer = called(server, api.id, "GET", "/prod/m?q=yes")
+    assert (answer.status, answer.body) == (200, b"prod " * 1_000 + b"yes")
+    with pytest.raises(ClientError, match="#end ends nothing"):
+        api.method("GET", "/bad", {"type": "MOCK", "requestTemplates": {"application/json": text + "#end"}})

@@ -5,6 +5,7 @@ Source: texts are recorded; those about features that are not here are ours.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import Final
 
@@ -12,7 +13,7 @@ from statewright.apis.calls import AWS, HTTP, HTTP_PROXY, LAMBDA_PROXY, MOCK
 from statewright.apis.errors import bad_request
 from statewright.apis.integrations.mapping import selection_pattern
 from statewright.apis.templates.failures import TemplateSyntaxError
-from statewright.apis.templates.template import compile_template
+from statewright.apis.templates.template import LONG_TEMPLATE, compile_template
 from statewright.payload import JsonMapping, JsonObject
 from statewright.query.linear_regex import RegexSyntaxError
 
@@ -53,6 +54,19 @@ def check_template(text: str) -> None:
         compile_template(text or "")
     except TemplateSyntaxError as problem:
         raise bad_request(f"Invalid mapping template: {problem}") from None
+
+
+async def compile_long_templates(*given: JsonMapping) -> None:
+    """Compile long templates in a thread: the checks that follow find them compiled.
+
+    `given` are requests and settings: templates by content type, and values of patches. Raises: ApiError.
+    """
+    for one in given:
+        templates = [*(one.get("requestTemplates") or {}).values(), *(one.get("responseTemplates") or {}).values()]
+        changes = [change.get("value") for change in one.get("patchOperations") or () if "emplates/" in change["path"]]
+        for text in (*templates, *changes):
+            if text and len(text) > LONG_TEMPLATE:
+                await asyncio.to_thread(check_template, text)
 
 
 def checked_response(given: JsonObject, method: JsonMapping) -> JsonObject:

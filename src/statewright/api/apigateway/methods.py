@@ -9,7 +9,11 @@ from statewright.api.apigateway.rest_apis import api_of, resource_of
 from statewright.api.operations import App, Call, operation
 from statewright.apis.apis import Held
 from statewright.apis.errors import bad_request, not_found
-from statewright.apis.integration_checks import checked_integration, checked_response
+from statewright.apis.integration_checks import (
+    checked_integration,
+    checked_response,
+    compile_long_templates,
+)
 from statewright.apis.records import AUTHORIZER, Member
 from statewright.payload import Json, JsonMapping, JsonObject
 
@@ -142,6 +146,7 @@ def _response(of: Json, status: str) -> JsonMapping:
 @operation("apigateway", "PutIntegration")
 async def put_integration(app: App, _call: Call, request: Json) -> Json:
     """Put an integration on a method."""
+    await compile_long_templates(request)
     held, resource, http_method = _place(app, request)
     method = _method(resource, http_method)
     given: JsonObject = {name: request[name] for name in _INTEGRATION if request.get(name) is not None}
@@ -165,6 +170,8 @@ async def get_integration(app: App, _call: Call, request: Json) -> Json:
 @operation("apigateway", "UpdateIntegration")
 async def update_integration(app: App, _call: Call, request: Json) -> Json:
     """Change an integration."""
+    _, resource, http_method = _place(app, request)
+    await compile_long_templates(request, _integration(_method(resource, http_method)))
     held, resource, http_method = _place(app, request)
     method = _method(resource, http_method)
     changed = patched(_integration(method), request.get("patchOperations") or (), (*_INTEGRATION, "httpMethod"))
@@ -187,6 +194,7 @@ async def delete_integration(app: App, _call: Call, request: Json) -> Json:
 @operation("apigateway", "PutIntegrationResponse")
 async def put_integration_response(app: App, _call: Call, request: Json) -> Json:
     """Put a response on an integration."""
+    await compile_long_templates(request)
     held, resource, http_method = _place(app, request)
     method, status = _method(resource, http_method), request["statusCode"]
     integration = _integration(method)

@@ -53,5 +53,5 @@ def build_data_plane(make: Building) -> DataPlane:
         FirstClass(ServiceCalls(ground.deliveries.calls)),
         HttpProxy(ground.clock, ground.config.http.allow),
         ground.wire(),
-        Mappings(ground.engine.heavy.run),
+        Mappings(ground.engine.heavy.run, ground.engine.heavy.run_elsewhere),
     )

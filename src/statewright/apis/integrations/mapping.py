@@ -20,7 +20,7 @@ from statewright.apis.calls import CallContext, Integration, IntegrationFailed, 
 from statewright.apis.gateway_responses import method_request
 from statewright.apis.integrations.lambda_events import forwarded, is_binary_type, trace_id
 from statewright.apis.templates.failures import BodyIsNotJson, RenderingFailed, TemplateSyntaxError
-from statewright.apis.templates.template import Inputs, Rendered, compile_template, render_here
+from statewright.apis.templates.template import LONG_TEMPLATE, Inputs, Rendered, compile_template, render_here
 from statewright.errors import ExecutionFailure
 from statewright.payload import Json, JsonTextError, dump_json, parse_json
 from statewright.query.jsonpath import PathNotFound, PathSyntaxError, compile_path
@@ -33,6 +33,9 @@ _NO_HEADERS: Final = frozenset({"content-length", "transfer-encoding"})
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _FLAGS: Final = re.compile(r"\(\?([is]{1,2})\)")
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+
+
+Run = Callable[..., Awaitable[Rendered | RenderingFailed]]
 
 
 @dataclass(slots=True)
@@ -48,9 +51,10 @@ class Outgoing:
 class Mappings:
     """Maps requests and responses."""
 
-    def __init__(self, run: Callable[..., Awaitable[Rendered | RenderingFailed]]) -> None:
-        """`run` calls a function with its arguments, on the loop or, if that takes long, elsewhere."""
+    def __init__(self, run: Run, run_elsewhere: Run) -> None:
+        """Both call a function with its arguments: on the loop unless that takes long, or never there."""
         self._run = run
+        self._run_elsewhere = run_elsewhere
 
     async def outgoing(
         self, integration: Integration, request: Request, context: CallContext, forbidden: frozenset[str] = _NO_HEADERS
@@ -86,22 +90,25 @@ class Mappings:
         return (await self._rendered(template, text, request, context, is_request=True)).encode("utf-8", "replace")
 
     async def _rendered(self, text: str, body: str, request: Request, context: CallContext, *, is_request: bool) -> str:
-        try:
-            template = compile_template(text)
-        except TemplateSyntaxError as error:
-            raise IntegrationFailed(CONFIGURATION, f"the mapping template: {error}") from None
+        uses_parameters = uses_context = is_long = len(text) > LONG_TEMPLATE
+        if not is_long:
+            try:
+                template = compile_template(text)
+            except TemplateSyntaxError as error:
+                raise IntegrationFailed(CONFIGURATION, f"the mapping template: {error}") from None
+            uses_parameters, uses_context = template.uses_parameters, template.uses_context
         inputs = Inputs(
             body,
-            _parameters(request, context) if template.uses_parameters else {},
-            context.shown() if template.uses_context else {},
-            context.stage_variables,
+            _parameters(request, context) if uses_parameters else {},
+            context.shown() if uses_context else {},
+            dict(context.stage_variables),
         )
-        result = await self._run(render_here, text, inputs)
+        result = await (self._run_elsewhere if is_long else self._run)(render_here, text, inputs)
         if isinstance(result, BodyIsNotJson) and is_request:
             raise IntegrationFailed("BAD_REQUEST_BODY", f"Could not parse request body into json: {result}")
         if isinstance(result, RenderingFailed):
             raise IntegrationFailed(CONFIGURATION, f"the mapping template: {result}")
-        if template.uses_context:
+        if uses_context:
             context.request_override, context.response_override = result.request_override, result.response_override
         return result.text
 

@@ -58,7 +58,7 @@ _OPERATORS: Final[tuple[tuple[re.Pattern[str], dict[str, BinaryOperator]], ...]]
 NO_OPERATORS: Final = len(_OPERATORS)
 """The level of operands alone."""
 MOST_IN_A_ROW: Final = 100
-"""Operators of one level without parentheses. Ours, as `MOST_NESTING`."""
+"""Operators of one level without parentheses, and members of one reference. Ours, as `MOST_NESTING`."""
 
 
 class Reader:
@@ -258,6 +258,8 @@ class Reader:
     def _steps(self) -> tuple[Step, ...]:
         steps: list[Step] = []
         while True:
+            if len(steps) > MOST_IN_A_ROW:
+                self.fail(f"a reference has more than {MOST_IN_A_ROW} members")
             if self.text.startswith("[", self.at):
                 self.deeper()
                 self.at += 1

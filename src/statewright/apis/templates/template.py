@@ -10,12 +10,14 @@ from functools import lru_cache
 from typing import Final
 
 from statewright.apis.templates.compiling import Compiler, Execute, Stop
-from statewright.apis.templates.failures import BodyIsNotJson, RenderingFailed
+from statewright.apis.templates.failures import BodyIsNotJson, RenderingFailed, TemplateSyntaxError
 from statewright.apis.templates.parser import parse
 from statewright.apis.templates.rendering import LONGEST_TEXT, Inputs, Rendered, Rendering
 
 CACHED: Final = 512
 """Compiled templates that a process keeps."""
+LONG_TEMPLATE: Final = 8_192
+"""Characters of a template that takes too long to compile on an event loop: some 6 microseconds each."""
 
 
 class Template:
@@ -61,6 +63,8 @@ def render_here(text: str, inputs: Inputs) -> Rendered | RenderingFailed:
         return compile_template(text).render(inputs)
     except RenderingFailed as failure:
         return failure
+    except TemplateSyntaxError as error:
+        return RenderingFailed(str(error))
 
 
 __all__ = ["BodyIsNotJson", "Inputs", "Rendered", "RenderingFailed", "Template", "compile_template", "render_here"]

@@ -73,13 +73,13 @@ def called(
     if integration.uri.endswith("failing/invocations"):
         functions.payload, functions.error = b'{"errorMessage": "no such order", "errorType": "E"}', "Unhandled"
     target: Any = functions
-    backend = AwsIntegration(Mappings(here), wire, target)
+    backend = AwsIntegration(Mappings(here, here), wire, target)
     return asyncio.run(backend.call(integration, sent, given or context())), wire, functions
 
 
 def mocked(sent: Request, given: CallContext | None = None, **more: Any) -> Response:
     integration = Integration("MOCK", **more)
-    return asyncio.run(MockIntegration(Mappings(here)).call(integration, sent, given or context()))
+    return asyncio.run(MockIntegration(Mappings(here, here)).call(integration, sent, given or context()))
 
 
 def failure(work: Callable[[], object]) -> str:
@@ -187,7 +187,7 @@ def test_a_body_that_is_no_json_is_the_clients_mistake_in_a_request_and_the_gate
     wire, functions = Wire(), Functions()
     functions.payload = b"not json"
     target: Any = functions
-    backend = AwsIntegration(Mappings(here), wire, target)
+    backend = AwsIntegration(Mappings(here, here), wire, target)
     integration = aws(uri, responses)
     assert failure(lambda: asyncio.run(backend.call(integration, request(), context()))) == "API_CONFIGURATION_ERROR"
 

@@ -179,6 +179,12 @@ def test_deep_nesting_is_refused(piece: str) -> None:
         compile_template(f"#set($a = {piece * 500}")
 
 
+def test_long_references_and_long_rows_of_operators_are_refused() -> None:
+    for text in ("$a" + ".b" * 200, "$a" + ".trim()" * 200, "$a" + "[0]" * 200, f"#set($a = 1{' + 1' * 200})"):
+        with pytest.raises(TemplateSyntaxError, match="more than 100"):
+            compile_template(text)
+
+
 def test_deep_blocks_are_refused() -> None:
     with pytest.raises(TemplateSyntaxError, match="nests more than"):
         compile_template("#if(true)" * 100 + "#end" * 100)
