@@ -14,13 +14,14 @@ from statewright.projects.deploy.kinds import TO_COME, CannotApply, Kind, Known,
 
 SERVICE: Final = "dynamodb"
 _COUNTS: Final = ("ReadCapacityUnits", "WriteCapacityUnits")
+_WARM: Final = ("ReadUnitsPerSecond", "WriteUnitsPerSecond")
 _ON_DEMAND: Final = "PAY_PER_REQUEST"
 _OF_REPLICA: Final = (
     "ContributorInsightsSpecification", "DeletionProtectionEnabled", "KinesisStreamSpecification",
-    "PointInTimeRecoverySpecification", "ResourcePolicy", "TableClass", "Tags",
+    "PointInTimeRecoverySpecification", "ReadOnDemandThroughputSettings", "ResourcePolicy", "TableClass", "Tags",
 )  # fmt: skip
 """Settings of a table that a global table has in each of its replicas."""
-_GLOBAL_CAPACITY: Final = ("WriteProvisionedThroughputSettings", "WriteOnDemandThroughputSettings")
+_WRITES: Final = "WriteProvisionedThroughputSettings"
 
 
 def table(site: Site, wanted: Wanted) -> Mapping[str, Json]:
@@ -63,9 +64,11 @@ def global_table(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     others = [text_of(one.get("Region", "")) for one in replicas if one is not own]
     if others:
         site.note(f"the table is in one region: the replicas of {', '.join(others)} are left out")
-    shared = {key: value for key, value in wanted.properties.items() if key not in ("Replicas", *_GLOBAL_CAPACITY)}
+    shared = {key: value for key, value in wanted.properties.items() if key not in ("Replicas", _WRITES)}
     kept = {key: value for key, value in own.items() if key in _OF_REPLICA}
     properties: JsonObject = {**shared, **kept}
+    if wanted.table("SSESpecification"):
+        properties["SSESpecification"] = {**wanted.table("SSESpecification"), **(own.get("SSESpecification") or {})}
     properties["BillingMode"] = wanted.text("BillingMode", "PROVISIONED")
     if properties["BillingMode"] == "PROVISIONED":
         properties["ProvisionedThroughput"] = _units(own, wanted.properties)
@@ -92,9 +95,9 @@ def _request(site: Site, wanted: Wanted) -> JsonObject:
     given = typed(
         wanted.given(
             "AttributeDefinitions", "KeySchema", "LocalSecondaryIndexes", "TableClass", "DeletionProtectionEnabled",
-            "GlobalSecondaryIndexes",
+            "GlobalSecondaryIndexes", "WarmThroughput",
         ),
-        numbers=_COUNTS,
+        numbers=(*_COUNTS, *_WARM),
         truths=("DeletionProtectionEnabled",),
     )  # fmt: skip
     throughput = typed(wanted.table("ProvisionedThroughput"), numbers=_COUNTS)
@@ -102,7 +105,8 @@ def _request(site: Site, wanted: Wanted) -> JsonObject:
     given["BillingMode"] = mode
     if mode == "PROVISIONED":
         given["ProvisionedThroughput"] = throughput or {"ReadCapacityUnits": 5, "WriteCapacityUnits": 5}
-    known = ("IndexName", "KeySchema", "Projection", *(("ProvisionedThroughput",) if mode == "PROVISIONED" else ()))
+    known = ("IndexName", "KeySchema", "Projection", "WarmThroughput")
+    known += ("ProvisionedThroughput",) if mode == "PROVISIONED" else ()
     for member in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"):
         if member in given:
             given[member] = [{key: one[key] for key in known if key in one} for one in given[member]]
@@ -110,9 +114,12 @@ def _request(site: Site, wanted: Wanted) -> JsonObject:
     if stream:
         view = stream.get("StreamViewType", "NEW_AND_OLD_IMAGES")
         given["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": view}
+    sealed = typed(wanted.table("SSESpecification"), truths=("SSEEnabled",))
+    if sealed:
+        given["SSESpecification"] = {"Enabled": bool(sealed.pop("SSEEnabled", False)), **sealed}
     site.ignored(
-        wanted, "SSESpecification", "KinesisStreamSpecification", "ContributorInsightsSpecification",
-        "ImportSourceSpecification", "ResourcePolicy",
+        wanted, "KinesisStreamSpecification", "ContributorInsightsSpecification", "ImportSourceSpecification",
+        "ResourcePolicy", "OnDemandThroughput", "ReadOnDemandThroughputSettings", "WriteOnDemandThroughputSettings",
     )  # fmt: skip
     made: JsonObject = given
     return made
@@ -145,8 +152,22 @@ def _capacity(site: Site, wanted: Wanted, shown: JsonMapping, request: JsonMappi
             value = value or "STANDARD"
         if value != there:
             changed[member] = value
+    warm = request.get("WarmThroughput")
+    if warm and not holds(shown.get("WarmThroughput"), warm):
+        changed["WarmThroughput"] = warm
+    sealed = request.get("SSESpecification", {"Enabled": False})
+    if not _is_sealed_so(shown.get("SSEDescription"), sealed):
+        changed["SSESpecification"] = sealed
     if changed:
         site.change(SERVICE, "UpdateTable", TableName=wanted.name, **changed)
+
+
+def _is_sealed_so(shown: Json, sealed: JsonMapping) -> bool:
+    """True if a table is encrypted as is wanted, by the key that is wanted if one is."""
+    if not sealed["Enabled"] or shown is None:
+        return bool(sealed["Enabled"]) == (shown is not None)
+    key = text_of(sealed.get("KMSMasterKeyId", ""))
+    return not key or text_of(shown.get("KMSMasterKeyArn", "")).rpartition("/")[2] == key.rpartition("/")[2]
 
 
 def _indexes(site: Site, wanted: Wanted, shown: JsonMapping, request: JsonMapping) -> None:
@@ -183,7 +204,7 @@ def _stream(site: Site, wanted: Wanted, shown: JsonMapping, request: JsonMapping
 
 
 def _without_capacity(index: JsonMapping) -> JsonObject:
-    return {key: value for key, value in index.items() if key != "ProvisionedThroughput"}
+    return {key: value for key, value in index.items() if key not in ("ProvisionedThroughput", "WarmThroughput")}
 
 
 def _time_to_live(site: Site, wanted: Wanted) -> None:

@@ -354,6 +354,50 @@ def test_a_global_table_is_a_table_of_this_region(tmp_path: Path):
     assert report.results[0].notes == ("the table is in one region: the replicas of eu-west-1 are left out",)
 
 
+SEALED: dict[str, Any] = {
+    "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
+    "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+    "BillingMode": "PAY_PER_REQUEST",
+    "SSESpecification": {"SSEEnabled": "true", "SSEType": "KMS", "KMSMasterKeyId": "alias/orders"},
+    "WarmThroughput": {"ReadUnitsPerSecond": "13000", "WriteUnitsPerSecond": 5000},
+    "KinesisStreamSpecification": {"StreamArn": "arn:aws:kinesis:us-east-1:000000000000:stream/clicks"},
+}
+
+
+def test_encryption_and_warm_throughput_of_a_table_are_passed_and_a_kinesis_stream_is_noted(tmp_path: Path):
+    server = Server()
+    report = deployed(server, project(tmp_path, {"Table": ("AWS::DynamoDB::Table", SEALED)}))
+    made = server.last("CreateTable")
+    assert made["SSESpecification"] == {"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": "alias/orders"}
+    assert made["WarmThroughput"] == {"ReadUnitsPerSecond": 13000, "WriteUnitsPerSecond": 5000}
+    assert report.results[0].notes == ("KinesisStreamSpecification changes nothing here",)
+    replica = {"Region": "us-east-1", "SSESpecification": {"KMSMasterKeyId": "own"}}
+    given = {**SEALED, "SSESpecification": {"SSEEnabled": True}, "Replicas": [replica]}
+    deployed(server, project(tmp_path, {"Table": ("AWS::DynamoDB::GlobalTable", given)}))
+    assert server.last("CreateTable")["SSESpecification"] == {"Enabled": True, "KMSMasterKeyId": "own"}
+
+
+@pytest.mark.parametrize(
+    ("there", "changed"),
+    [
+        ({"Status": "ENABLED", "KMSMasterKeyArn": "arn:aws:kms:us-east-1:000000000000:alias/orders"}, False),
+        ({"Status": "ENABLED", "KMSMasterKeyArn": "arn:aws:kms:us-east-1:000000000000:key/other"}, True),
+        (None, True),
+    ],
+)
+def test_encryption_and_warm_throughput_are_changed_only_if_they_differ(tmp_path: Path, there: Json, changed: bool):
+    warm = {"ReadUnitsPerSecond": 12000 if changed else 13000, "WriteUnitsPerSecond": 5000, "Status": "ACTIVE"}
+    keys = {name: SEALED[name] for name in ("AttributeDefinitions", "KeySchema")}
+    shown = {**keys, "BillingModeSummary": {"BillingMode": "PAY_PER_REQUEST"}, "WarmThroughput": warm}
+    if there is not None:
+        shown["SSEDescription"] = there
+    server = Server(DescribeTable={"Table": shown})
+    deployed(server, project(tmp_path, {"Table": ("AWS::DynamoDB::Table", SEALED)}))
+    assert server.changes().count("UpdateTable") == int(changed)
+    if changed:
+        assert set(server.last("UpdateTable")) == {"TableName", "SSESpecification", "WarmThroughput"}
+
+
 def test_a_global_table_has_the_capacity_of_its_halves(tmp_path: Path):
     writes = {"WriteCapacityAutoScalingSettings": {"MinCapacity": 2, "MaxCapacity": 9}}
     given = {
