@@ -112,6 +112,7 @@ class Sender:
         config = system.config
         self._queue = f"http://localhost:4566/{config.account}/"
         self._machine = config.arn("states", "stateMachine:")
+        self._tables = scenario.tables
         self.sent = Sent(dict.fromkeys(range(len(self._specs)), 0), {})
         self.poisoned = dict.fromkeys(range(len(self._specs)), 0)
 
@@ -152,6 +153,11 @@ class Sender:
                 "StartExecution",
                 {"stateMachineArn": self._machine + spec.target, "name": name, "input": body},
             )
+        if spec.kind == "table":
+            key = self._tables.get(spec.target, "id")
+            name = one.name or spec.name.replace("{n}", str(one.number))
+            attributes = json.loads(body) if spec.body is not None else {}
+            return "dynamodb", "PutItem", {"TableName": spec.target, "Item": {**attributes, key: {"S": name}}}
         return "lambda", "Invoke", {"FunctionName": spec.target, "InvocationType": "Event", "Payload": body.encode()}
 
     def _message(self, spec: ArrivalSpec, body: str, place: int | None) -> JsonObject:

@@ -36,6 +36,7 @@ REFUSED: Final = "SIMULATION_REFUSED"
 ROLE: Final = "arn:aws:iam::{}:role/simulation"
 RUNTIME: Final = "python{}.{}".format(*sys.version_info)
 DEFAULT_VISIBILITY: Final = 30
+STREAM: Final = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
 LONGEST_TIMEOUT: Final = 900
 """Seconds. Source: SQS API reference, VisibilityTimeout; Lambda quotas, function timeout."""
 Answer = Callable[[Json], Awaitable[Json]]
@@ -71,9 +72,11 @@ def build(system: VirtualSystem, scenario: Scenario) -> Built:
     system.parts.app.services.functions.invoker.concurrency.account = scenario.concurrency
     for bucket in scenario.buckets:
         builder.ask(("buckets",), "s3", "CreateBucket", Bucket=bucket)
+    streamed = {one.table for one in scenario.mappings}
     for table, key in scenario.tables.items():
+        more: JsonObject = {"StreamSpecification": STREAM} if table in streamed else {}
         builder.ask(
-            ("tables", table), "dynamodb", "CreateTable", TableName=table, BillingMode="PAY_PER_REQUEST",
+            ("tables", table), "dynamodb", "CreateTable", TableName=table, BillingMode="PAY_PER_REQUEST", **more,
             KeySchema=[{"AttributeName": key, "KeyType": "HASH"}],
             AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"}],
         )  # fmt: skip
@@ -178,7 +181,7 @@ class _Builder:
         )  # fmt: skip
 
     def mapping(self, number: int, spec: MappingSpec) -> str:
-        """Let a queue invoke a function; returns the mapping's id."""
+        """Let a queue or a stream invoke a function; returns the mapping's id."""
         config = self._system.config
         more: JsonObject = {}
         if spec.profile:
@@ -187,9 +190,13 @@ class _Builder:
             more["ScalingConfig"] = {"MaximumConcurrency": spec.maximum}
         if spec.reports:
             more["FunctionResponseTypes"] = ["ReportBatchItemFailures"]
+        source = config.arn("sqs", spec.queue)
+        if spec.table:
+            shown = self.ask(("mappings", number), "dynamodb", "DescribeTable", TableName=spec.table)["Table"]
+            source, more["StartingPosition"] = shown.get("LatestStreamArn", shown["TableArn"]), "TRIM_HORIZON"
         made = self.ask(
             ("mappings", number), "lambda", "CreateEventSourceMapping",
-            EventSourceArn=config.arn("sqs", spec.queue), FunctionName=spec.function,
+            EventSourceArn=source, FunctionName=spec.function,
             BatchSize=spec.batch_size, MaximumBatchingWindowInSeconds=spec.window, **more,
         )  # fmt: skip
         return str(made["UUID"])

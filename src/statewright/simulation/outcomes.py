@@ -85,7 +85,7 @@ def _arrivals(scenario: Scenario, parts: Parts) -> list[Document]:
 
 
 def _notes(scenario: Scenario, mappings: list[Document]) -> list[str]:
-    used = sorted({one["profile"] for one in mappings if not one["maximumConcurrency"]})
+    used = sorted({one["profile"] for one in mappings if "profile" in one and not one["maximumConcurrency"]})
     notes = []
     for name in used:
         profile = PROFILES.get(name)
@@ -146,13 +146,20 @@ def _function(scenario: Scenario, curves: Curves, name: str, memory: int) -> Doc
     }
 
 
+def _source(mapping: Any, profile: str) -> Document:
+    """What a mapping reads: a queue, with the profile by which it scales, or the stream of a table."""
+    name = mapping.source_arn.split(":", 5)[5]
+    if mapping.stream is not None:
+        return {"table": name.split("/")[1]}
+    return {"queue": name, "profile": mapping.profile or profile}
+
+
 def _mapping(system: VirtualSystem, mapping: Any) -> Document:
     sources = system.parts.app.services.event_sources
     counts = sources.counts(mapping.uuid)
     return {
-        "queue": mapping.source_arn.split(":", 5)[5],
+        **_source(mapping, sources.profile),
         "function": mapping.function_arn.split(":")[6],
-        "profile": mapping.profile or sources.profile,
         "batchSize": mapping.batch_size,
         "maximumConcurrency": mapping.maximum,
         "reportBatchItemFailures": mapping.reports_failures,
@@ -215,14 +222,21 @@ def _errors(system: VirtualSystem, arn: str) -> Mapping[str, int]:
 # ---------------------------------------------------------------------- outcomes
 
 
+_DROPPED: Final = "throttled and dropped deliveries"
+
+
 def _outcomes(document: Document) -> Iterator[Document]:
     """Rows of the table of outcomes: what, how many, and why; also those of which there are none."""
     for mapping in document["mappings"]:
-        what = f"messages of {mapping['queue']}"
+        of_table = "table" in mapping
+        what = f"records of {mapping['table']}" if of_table else f"messages of {mapping['queue']}"
         yield _row(what, "done", mapping["done"], f"treated by {mapping['function']}", "ok")
         yield _row(what, "failed deliveries", mapping["failed"], "the function failed, or said so", "fail")
-        why = "throttled: pulled from the queue, and released without an invocation"
-        yield _row(what, "throttled and dropped deliveries", mapping["pulledNeverRun"], why, "caught")
+        if of_table:
+            why, dropped = "older than the mapping allows before their first invocation", "discarded"
+        else:
+            why, dropped = "throttled: pulled from the queue, and released without an invocation", _DROPPED
+        yield _row(what, dropped, mapping["pulledNeverRun"], why, "caught")
         yield _row(what, "filtered", mapping["filtered"], "no filter meant them", "idle")
     for queue in document["queues"]:
         what = f"messages of {queue['name']}"
@@ -263,7 +277,7 @@ def _dead_of(document: Document, queue: str) -> int:
 
 
 def _why_dead(document: Document, queues: list[str]) -> str:
-    of = [one for one in document["mappings"] if one["queue"] in queues]
+    of = [one for one in document["mappings"] if one.get("queue") in queues]
     failed, never_run = sum(one["failed"] for one in of), sum(one["pulledNeverRun"] for one in of)
     if failed and never_run:
         return "received as often as allowed: failed, or throttled and never run"
@@ -319,7 +333,7 @@ def _batch_hints(parts: Parts, mappings: list[Document]) -> list[str]:
     found = []
     for mapping in mappings:
         messages = mapping["done"] + mapping["failed"]
-        if mapping["batchSize"] != 1 or messages < MANY_MESSAGES or price is None:
+        if "queue" not in mapping or mapping["batchSize"] != 1 or messages < MANY_MESSAGES or price is None:
             continue
         saved = price.of(2 * messages * 0.9)
         found.append(

@@ -77,10 +77,11 @@ class MachineSpec:
 
 @dataclass(frozen=True, slots=True)
 class MappingSpec:
-    """A queue that invokes a function."""
+    """A queue, or the stream of a table, that invokes a function."""
 
     queue: str
     function: str
+    table: str = ""
     batch_size: int = 10
     window: int = 0
     profile: str = ""
@@ -163,16 +164,10 @@ _FUNCTION: Final = (
 _QUEUE: Final = ("visibility", "delay", "retention", "receiveWait", "fifo", "deadLetter", "maxReceiveCount")
 _MACHINE: Final = ("file", "type", "tags", "timeout")
 _MAPPING: Final = (
-    "queue",
-    "function",
-    "batchSize",
-    "window",
-    "profile",
-    "maximumConcurrency",
-    "reportBatchItemFailures",
-)
+    "queue", "table", "function", "batchSize", "window", "profile", "maximumConcurrency", "reportBatchItemFailures",
+)  # fmt: skip
 _ARRIVAL: Final = (
-    "queue", "machine", "function", "burst", "over", "rate", "poisson", "for", "count", "replay", "at", "body",
+    "queue", "machine", "function", "table", "burst", "over", "rate", "poisson", "for", "count", "replay", "at", "body",
     "input", "name", "poison", "batch",
 )  # fmt: skip
 _FAULT: Final = ("at", "for", "function", "call", "concurrency", "error", "share")
@@ -246,11 +241,13 @@ class _Scenario:
         functions = [self._function(*one) for one in read.each(("functions",), given.get("functions"), "functions")]
         queues = [self._queue(*one) for one in read.each(("queues",), given.get("queues"), "queues")]
         machines = [self._machine(*one) for one in read.each(("machines",), given.get("machines"), "machines")]
+        tables = {name: read.text(at, key) for at, name, key in read.each(("tables",), given.get("tables"), "tables")}
         project = read.file(("project",), given["project"], folders=True) if "project" in given else None
         self._names = {
             "queue": [one.name for one in queues],
             "function": [one.name for one in functions],
             "machine": [one.name for one in machines],
+            "table": list(tables),
         }
         self._has_project = project is not None
         for queue in queues:
@@ -273,9 +270,7 @@ class _Scenario:
             machines=machines,
             mappings=self._list("mappings", given, self._mapping),
             buckets=self._list("buckets", given, read.text),
-            tables={
-                name: read.text(at, key) for at, name, key in read.each(("tables",), given.get("tables"), "tables")
-            },
+            tables=tables,
             arrivals=self._list("arrivals", given, self._arrival),
             faults=self._list("faults", given, self._fault),
             usage=self._usage(("usage",), given.get("usage")),
@@ -417,14 +412,22 @@ class _Scenario:
     def _mapping(self, at: At, value: Json) -> MappingSpec:
         read = self._reader
         given = read.members(at, value, _MAPPING, "a mapping")
-        for key in ("queue", "function"):
-            if key not in given:
-                read.missing(at, "a mapping", key)
+        if "function" not in given:
+            read.missing(at, "a mapping", "function")
+        if "queue" in given and "table" in given:
+            read.bad(at, "a mapping has one of queue and table: what invokes the function")
+        of_table = "table" in given
+        if not of_table and "queue" not in given:
+            read.missing(at, "a mapping", "queue", "or table, whose stream invokes the function")
+        for key in ("profile", "maximumConcurrency"):
+            if of_table and key in given:
+                read.bad((*at, key), f"{key} is for mappings of queues: a stream has one batch at a time", key=True)
         maximum = given.get("maximumConcurrency")
         return MappingSpec(
-            self._named((*at, "queue"), given.get("queue"), "queue"),
+            "" if of_table else self._named((*at, "queue"), given.get("queue"), "queue"),
             self._named((*at, "function"), given.get("function"), "function"),
-            read.whole((*at, "batchSize"), given.get("batchSize"), 10, 1),
+            self._named((*at, "table"), given["table"], "table") if of_table else "",
+            read.whole((*at, "batchSize"), given.get("batchSize"), 100 if of_table else 10, 1),
             read.milliseconds((*at, "window"), given.get("window"), 0) // 1000,
             read.choice((*at, "profile"), given.get("profile"), PROFILES, ""),
             read.whole((*at, "maximumConcurrency"), maximum, 2, 2) if maximum is not None else None,
@@ -434,10 +437,14 @@ class _Scenario:
     def _arrival(self, at: At, value: Json) -> ArrivalSpec:
         read = self._reader
         given = read.members(at, value, _ARRIVAL, "an arrival")
-        kinds = [key for key in ("queue", "machine", "function") if key in given]
+        kinds = [key for key in ("queue", "machine", "function", "table") if key in given]
         forms = [key for key in ("burst", "rate", "poisson", "replay") if key in given]
         if len(kinds) != 1:
-            read.bad(at, "an arrival has one of queue, machine and function: where it goes")
+            read.bad(at, "an arrival has one of queue, machine, function and table: where it goes")
+        if "table" in given and "poison" in given:
+            read.bad((*at, "poison"), "poison is for messages, executions and events, not for items", key=True)
+        if "table" in given and not isinstance(given.get("body", {}), dict):
+            read.bad((*at, "body"), 'the body of an item has its attributes, as {total: {N: "5"}}')
         if len(forms) != 1:
             read.bad(at, "an arrival has one of burst, rate, poisson and replay: how much comes")
         kind, form = (kinds or ["queue"])[0], (forms or ["burst"])[0]

@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeVar
 
 from statewright import chance
 from statewright.api.lambda_.service import build_event_sources, build_functions
+from statewright.api.pipes.service import build_pipes
 from statewright.api.services import service_named
 from statewright.asl import extensions
 from statewright.assembly import NO_HOOKS, Hooks, System, assemble
@@ -394,6 +395,9 @@ class _Running:
             return False
         event_sources = services.make.found(build_event_sources)
         if event_sources is not None and event_sources.is_behind():
+            return False
+        pipes = services.make.found(build_pipes)
+        if pipes is not None and pipes.is_behind():
             return False
         for queue_arn in event_sources.polled() if event_sources is not None else ():
             with contextlib.suppress(Exception):

@@ -74,6 +74,31 @@ def test_what_helps(tmp_path, changes):
     assert ("messages of dead", "dead") not in outcomes(played(tmp_path, BURST, **changes))
 
 
+def test_the_stream_of_a_table_invokes_a_function(tmp_path):
+    document = played(
+        tmp_path,
+        """
+        tables: {orders: id}
+        functions:
+          index: {duration: 2s}
+        mappings:
+          - {table: orders, function: index, batchSize: 10, window: 5s}
+        arrivals:
+          - {table: orders, rate: 2/s, for: 30s, name: "order-{n}", body: {total: {N: "{n}"}}}
+        """,
+    )
+    assert outcomes(document) == {("records of orders", "done"): 60}
+    [mapping] = document["mappings"]
+    assert (mapping["table"], mapping["done"], mapping["batchSize"]) == ("orders", 60, 10)
+    assert "queue" not in mapping
+    [index] = document["functions"]
+    # One batch at a time, of ten records or of five seconds.
+    assert (index["mostAtOnce"], 6 <= index["invocations"] <= 8) == (1, True)
+    assert document["ended"].startswith("idle")
+    assert bill(document)["dynamodb.write_units"] == 60
+    assert played(tmp_path, (tmp_path / "scenario.yaml").read_text()) == document
+
+
 def test_messages_of_the_last_second_are_counted(tmp_path):
     document = played(
         tmp_path,

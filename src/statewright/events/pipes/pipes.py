@@ -84,6 +84,10 @@ class Pipes:
         """Raises: ApiError (`NotFoundException`)."""
         return self.get(arn if self._config.is_elsewhere(arn) else arn.rpartition(":pipe/")[2])
 
+    def is_behind(self) -> bool:
+        """True if some pipe from a stream has not processed every record."""
+        return any(isinstance(one, StreamPoller) and not one.is_waiting for one in self._running.values())
+
     def all(self) -> list[Pipe]:
         """Every pipe, by name."""
         return sorted(self._pipes.values(), key=lambda one: one.name)

@@ -105,8 +105,9 @@ def _request(site: Site, wanted: Wanted) -> JsonObject:
     given["BillingMode"] = mode
     if mode == "PROVISIONED":
         given["ProvisionedThroughput"] = throughput or {"ReadCapacityUnits": 5, "WriteCapacityUnits": 5}
-    known = ("IndexName", "KeySchema", "Projection", "WarmThroughput")
-    known += ("ProvisionedThroughput",) if mode == "PROVISIONED" else ()
+    known = ["IndexName", "KeySchema", "Projection", "WarmThroughput"]
+    if mode == "PROVISIONED":
+        known.append("ProvisionedThroughput")
     for member in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"):
         if member in given:
             given[member] = [{key: one[key] for key in known if key in one} for one in given[member]]

@@ -101,6 +101,13 @@ def test_a_batch_whose_execution_fails_is_retried_and_then_a_dead_letter(system:
     assert (shown["StartingPosition"], shown["BatchSize"], shown["MaximumRetryAttempts"]) == ("TRIM_HORIZON", 1, 2)
 
 
+def test_a_system_is_idle_once_its_pipes_have_read_their_streams(system: VirtualSystem, stream: str) -> None:
+    create(system, Source=stream, SourceParameters=of_stream(MaximumBatchingWindowInSeconds=60))
+    put(system, "a")
+    system.run_until_idle()
+    assert [names(batch) for batch in inputs(system)] == ["a"]
+
+
 def test_a_pipe_is_deleted_with_its_position(
     system: VirtualSystem, stream: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -124,6 +124,7 @@ def _mapping() -> JsonObject:
     return record(
         {
             "queue": SCALAR,
+            "table": about("A table whose stream invokes the function.", SCALAR),
             "function": SCALAR,
             "batchSize": _WHOLE,
             "window": DURATION,
@@ -131,7 +132,7 @@ def _mapping() -> JsonObject:
             "maximumConcurrency": either({"type": "null"}, _WHOLE),
             "reportBatchItemFailures": _SWITCH,
         },
-        ["queue", "function"],
+        ["function"],
     )
 
 
@@ -141,6 +142,7 @@ def _arrival() -> JsonObject:
             "queue": SCALAR,
             "machine": SCALAR,
             "function": SCALAR,
+            "table": SCALAR,
             "burst": about("So many at once, or over a time.", _WHOLE),
             "over": DURATION,
             "rate": _RATE,
