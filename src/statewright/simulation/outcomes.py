@@ -147,7 +147,7 @@ def _function(scenario: Scenario, curves: Curves, name: str, memory: int) -> Doc
 
 
 def _source(mapping: Any, profile: str) -> Document:
-    """What a mapping reads: a queue, with the profile by which it scales, or the stream of a table."""
+    """The source of a mapping: a queue, with the profile by which it scales, or the stream of a table."""
     name = mapping.source_arn.split(":", 5)[5]
     if mapping.stream is not None:
         return {"table": name.split("/")[1]}
