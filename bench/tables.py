@@ -1,6 +1,6 @@
 """What single items, queries and a storm of conditional updates cost: a server of its own, clients without an SDK.
 
-    python bench/tables.py [--seconds 5] [--connections 16] [--only "PutItem, one"]
+    python bench/tables.py [--seconds 5] [--connections 16] [--only "PutItem, one"] [--source ../other/src]
 
 Rates are of this machine at this hour; compare the CPU microseconds of the server per request.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -77,26 +78,37 @@ async def run(pid: int, port: int, seconds: float, many: int, only: str) -> None
     one = connections[:1]
     keys = [{"AttributeName": "p", "KeyType": "HASH"}, {"AttributeName": "s", "KeyType": "RANGE"}]
     types = [{"AttributeName": "p", "AttributeType": "S"}, {"AttributeName": "s", "AttributeType": "N"}]
-    status, body = await one[0].call(
-        "CreateTable", TableName="bench", KeySchema=keys, AttributeDefinitions=types, BillingMode="PAY_PER_REQUEST"
-    )
-    assert status == 200, body
-    stream = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
-    status, body = await one[0].call(
-        "CreateTable", TableName="streamed", KeySchema=keys, AttributeDefinitions=types, BillingMode="PAY_PER_REQUEST",
-        StreamSpecification=stream,
-    )  # fmt: skip
-    assert status == 200, body
 
-    async def put(connection: Connection, number: int, turn: int) -> None:
-        item = {"p": {"S": f"p{number}"}, "s": {"N": str(turn)}, "status": {"S": "NotProcessed"}, "x": {"S": "x" * 200}}
-        status, body = await connection.call("PutItem", TableName="bench", Item=item)
+    async def create(name: str, *attributes: str, **more: Any) -> None:
+        defined = [*types, *({"AttributeName": one, "AttributeType": "S"} for one in attributes)]
+        status, body = await one[0].call(
+            "CreateTable", TableName=name, KeySchema=keys, AttributeDefinitions=defined, BillingMode="PAY_PER_REQUEST",
+            **more,
+        )  # fmt: skip
         assert status == 200, body
 
-    async def put_with_stream(connection: Connection, number: int, turn: int) -> None:
-        item = {"p": {"S": f"p{number}"}, "s": {"N": str(turn)}, "status": {"S": "NotProcessed"}, "x": {"S": "x" * 200}}
-        status, body = await connection.call("PutItem", TableName="streamed", Item=item)
-        assert status == 200, body
+    await create("bench")
+    if only.lower() in "putitem with a stream":
+        await create("streamed", StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"})
+    if only.lower() in "putitem with an index":
+        by_status = {
+            "IndexName": "by-status",
+            "KeySchema": [{"AttributeName": "status", "KeyType": "HASH"}, {"AttributeName": "s", "KeyType": "RANGE"}],
+            "Projection": {"ProjectionType": "ALL"},
+        }
+        await create("indexed", "status", GlobalSecondaryIndexes=[by_status])
+
+    def put_into(table: str) -> Any:
+        async def put(connection: Connection, number: int, turn: int) -> None:
+            item = {
+                "p": {"S": f"p{number}"}, "s": {"N": str(turn)}, "status": {"S": "NotProcessed"}, "x": {"S": "x" * 200},
+            }  # fmt: skip
+            status, body = await connection.call("PutItem", TableName=table, Item=item)
+            assert status == 200, body
+
+        return put
+
+    put = put_into("bench")
 
     async def get(connection: Connection, number: int, turn: int) -> None:
         key = {"p": {"S": f"p{number}"}, "s": {"N": str(turn % 100)}}
@@ -145,8 +157,10 @@ async def run(pid: int, port: int, seconds: float, many: int, only: str) -> None
     rows = (
         ("PutItem, one connection", one, put),
         (f"PutItem, {many} connections", connections, put),
-        ("PutItem with a stream, one", one, put_with_stream),
-        (f"PutItem with a stream, {many}", connections, put_with_stream),
+        ("PutItem with a stream, one", one, put_into("streamed")),
+        (f"PutItem with a stream, {many}", connections, put_into("streamed")),
+        ("PutItem with an index, one", one, put_into("indexed")),
+        (f"PutItem with an index, {many}", connections, put_into("indexed")),
         ("GetItem, one connection", one, get),
         (f"GetItem, {many} connections", connections, get),
         (f"UpdateItem, {many} connections", connections, update),
@@ -169,13 +183,15 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--connections", type=int, default=16)
     parser.add_argument("--store", default="sqlite")
+    parser.add_argument("--source", help="the sources of another checkout, whose server is measured")
     parser.add_argument("--only", default="", help="rows whose name has this in it")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "statewright.cli.main", "serve", "--port", "0", "--data", folder]
         if given.store != "sqlite":
             command += ["--store", given.store]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        environment = {**os.environ, "PYTHONPATH": given.source} if given.source else None
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as server:
             assert server.stdout is not None
             port = int(server.stdout.readline().split()[4].rpartition(":")[2])
             try:
