@@ -185,7 +185,10 @@ class StreamPoller:
 
     async def _turn(self) -> None:
         """Read one batch, and process it."""
+        # There is nothing to process in a stream that is gone.
+        self.is_waiting = True
         stream = self._streams.find(self._reading.source_arn)
+        self.is_waiting = False
         try:
             batch = await self._gathered(stream)
         except ApiError as problem:

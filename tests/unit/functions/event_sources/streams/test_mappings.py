@@ -69,6 +69,16 @@ def test_a_batch_that_is_gathered_is_not_behind(system: VirtualSystem) -> None:
     assert system.parts.app.services.event_sources.lagging() == []
 
 
+def test_a_system_is_idle_although_the_stream_of_a_mapping_is_gone(system: VirtualSystem) -> None:
+    stream = table(system)
+    seen_by(system, "1s")
+    map_stream(system, stream)
+    put(system, "a")
+    system.call("dynamodb", "DeleteTable", {"TableName": "pets"})
+    system.advance("27h")
+    system.run_until_idle(within="1h")
+
+
 def counting(system: VirtualSystem, events: list[Any], failures: list[str] | None = None) -> None:
     """Model `f` as a function that counts records in its state, and fails on the events that `failures` say."""
 
