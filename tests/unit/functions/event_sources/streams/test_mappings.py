@@ -76,6 +76,7 @@ def test_a_system_is_idle_although_the_stream_of_a_mapping_is_gone(system: Virtu
     put(system, "a")
     system.call("dynamodb", "DeleteTable", {"TableName": "pets"})
     system.advance("27h")
+    system.restart()
     system.run_until_idle(within="1h")
 
 
