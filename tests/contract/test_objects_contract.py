@@ -325,3 +325,23 @@ def test_notes_are_written_with_what_they_tell_of_or_not_at_all(with_store):
         assert await store.catalogue.write([], [("note", "a")])
 
     with_store(body)
+
+
+def test_an_upload_notices_that_its_key_was_deleted(with_store):
+    async def body(store: Store) -> None:
+        await stand(store)
+        for upload in (50, 51):
+            await store.uploads.create(UploadRow(upload, 1, b"k", 6, b"{}"))
+            await store.uploads.put_part(SegmentRow(upload, 1, upload + 10, 3, IN_ROW, b"part"), b"abc")
+        whole = replace(row(b"k", 50), place=IN_SEGMENTS)
+        await store.objects.put(row(b"k", 7), b"abc", Demand())
+        await store.objects.delete(1, [Deletion(b"k")])
+        assert [one.number for one in await store.objects.segments(50)] == [1]
+        unseen = Demand(absent=True, seen=NO_OBJECT)
+        assert await store.uploads.complete(whole, [(1, 60)], unseen) == Refused(None)
+        # Without a condition it is completed, and nothing of the note is left.
+        assert await store.uploads.complete(whole, [(1, 60)], Demand()) == Written()
+        assert [one.number for one in await store.objects.segments(50)] == [1]
+        assert isinstance(await store.uploads.abort(51), Written)
+
+    with_store(body)

@@ -86,6 +86,14 @@ def test_a_key_that_changed_since_the_upload_began_conflicts(s3, bucket):
     fresh = begun(s3, bucket)
     s3.complete_multipart_upload(**fresh, IfNoneMatch="*")
     assert s3.get_object(Bucket=bucket, Key="k")["Body"].read() == b"all of it"
+    s3.delete_object(Bucket=bucket, Key="k")
+    upload = begun(s3, bucket)
+    s3.put_object(Bucket=bucket, Key="k", Body=b"written and deleted")
+    s3.delete_object(Bucket=bucket, Key="k")
+    conflict("IfNoneMatch", "*")
+    assert [
+        part["PartNumber"] for part in s3.list_parts(Bucket=bucket, Key="k", UploadId=upload["UploadId"])["Parts"]
+    ] == [1]
     after = begun(s3, bucket)
     s3.complete_multipart_upload(**upload)
     assert error_of(s3.complete_multipart_upload, **after, IfNoneMatch="*")["Code"] == "PreconditionFailed"

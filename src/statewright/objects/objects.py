@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from statewright.config import Config
 from statewright.limits import LISTED_AT_ONCE
@@ -22,6 +22,7 @@ from statewright.objects.names import check_bucket_name, check_metadata, key_byt
 from statewright.objects.notifications import ACL, TAGGED, UNTAGGED
 from statewright.objects.reading import TRIES, Reading
 from statewright.objects.records import (
+    PLAIN,
     Bucket,
     ObjectView,
     Settings,
@@ -42,8 +43,6 @@ from statewright.stores.object_rows import (
 )
 
 T = TypeVar("T")
-
-PLAIN: Final = Settings()
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,8 @@ IN_FILE: Final = 1
 IN_SEGMENTS: Final = 2
 NO_OBJECT: Final = -1
 """Stands for the id of an object if there is none."""
+DELETED_SINCE: Final = 0
+"""Number of a part that no caller uploads: the object under the key was deleted since the upload began."""
 MARKER: Final = 3
 """In place of bytes: the row is a delete marker."""
 NULL_VERSION: Final = 0
@@ -100,7 +102,8 @@ class UploadRow:
 class Demand:
     """The condition of a write on a key: no object there (`absent`), or one with this ETag.
 
-    With `seen`, it must also be the object of that id, or none for `NO_OBJECT`: nothing has been written since.
+    With `seen`, it must also be the object of that id, or none for `NO_OBJECT`: nothing has been written since. A
+    completed upload with `seen` is refused if the object under its key was deleted since it began, too.
     """
 
     absent: bool = False

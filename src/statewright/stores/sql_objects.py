@@ -11,6 +11,7 @@ from typing import Final, Protocol
 
 from statewright.stores.key_pages import after_prefix, first_versions, page_of, version_page_of
 from statewright.stores.object_rows import (
+    DELETED_SINCE,
     IN_FILE,
     IN_ROW,
     IN_SEGMENTS,
@@ -113,7 +114,7 @@ def _delete(sql: Sql, bucket: int, wanted: Deletion, notes: Sequence[EntryRow]) 
     elif row is not None:
         freed += _release(sql, row)
     if row is not None:
-        sql.run("drop", bucket, wanted.key)
+        _drop(sql, bucket, wanted.key)
     _note(sql, notes)
     return Written(_doom(sql, freed))
 
@@ -134,7 +135,7 @@ def _delete_version(
     if wanted.refuses is not None and wanted.refuses(gone):
         return Refused(gone)
     if gone is newest:
-        sql.run("drop", bucket, wanted.key)
+        _drop(sql, bucket, wanted.key)
     else:
         sql.run("drop_version", bucket, wanted.key, -gone.version)
     if gone is newest or newest is None:
@@ -177,6 +178,8 @@ def complete(
     there = {number: part for number, part, _ in sql.run("segment_ids", row.id)}
     if any(there.get(number) != part for number, part in kept):
         return Missing()
+    if demand.seen is not None and DELETED_SINCE in there:
+        return Refused(_row(sql, row.bucket, row.key))
     outcome = _write(sql, row, demand, notes)
     if not isinstance(outcome, Written):
         return outcome
@@ -232,6 +235,12 @@ def _restore(sql: Sql, bucket: int, key: bytes) -> None:
     if row is not None and row.place != MARKER:
         sql.run("drop_version", bucket, key, -row.version)
         _put(sql, row)
+
+
+def _drop(sql: Sql, bucket: int, key: bytes) -> None:
+    """Delete the row of an object, and note that for the uploads under way to its key."""
+    sql.run("drop", bucket, key)
+    sql.run("note_deletion", DELETED_SINCE, IN_ROW, b"[]", bucket, key)
 
 
 def _put(sql: Sql, row: ObjectRow) -> None:

@@ -13,6 +13,7 @@ from statewright.stores.completion import Complete, Completion
 from statewright.stores.key_pages import first_versions, page_of, version_page_of
 from statewright.stores.memory.object_versions import MemoryVersions
 from statewright.stores.object_rows import (
+    DELETED_SINCE,
     IN_FILE,
     IN_ROW,
     IN_SEGMENTS,
@@ -276,6 +277,11 @@ class MemoryObjects:
         self.by_key[row.bucket][row.key] = row
 
     def _drop(self, row: ObjectRow) -> None:
+        """Delete the row of an object, and note that for the uploads under way to its key."""
+        for upload in self.uploads.rows.values():
+            if (upload.bucket, upload.key) == (row.bucket, row.key):
+                noted = SegmentRow(upload.id, DELETED_SINCE, 0, 0, IN_ROW, b"[]")
+                self.parts.setdefault(upload.id, {})[DELETED_SINCE] = noted
         del self.by_key[row.bucket][row.key]
         keys = self._keys[row.bucket]
         del keys[bisect_left(keys, row.key)]
@@ -371,6 +377,8 @@ class MemoryUploads:
         parts = self._objects.parts.get(row.id, {})
         if row.id not in self.rows or any(n not in parts or parts[n].id != number for n, number in kept):
             return Missing()
+        if demand.seen is not None and DELETED_SINCE in parts:
+            return Refused(self._objects.by_key[row.bucket].get(row.key))
         outcome = self._objects.write(row, demand, notes)
         if not isinstance(outcome, Written):
             return outcome

@@ -58,6 +58,12 @@ UPDATE object SET head = ? WHERE bucket = ? AND key = ? AND id = ?
 -- name: drop
 DELETE FROM object WHERE bucket = ? AND key = ?
 
+-- name: note_deletion
+-- Uploads under way to a key whose object is deleted.
+INSERT INTO segment (owner, number, id, size, place, head)
+SELECT id, ?, 0, 0, ?, ? FROM upload WHERE bucket = ? AND key = ?
+ON CONFLICT (owner, number) DO NOTHING
+
 -- name: keys
 SELECT bucket, key, id, size, modified_ms, etag, place, head, version, named FROM object
 WHERE bucket = ? AND key >= ?
