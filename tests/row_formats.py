@@ -42,6 +42,7 @@ PACKAGES: Final = (
     "log_filters",
     "alarms",
     "apis",
+    "stacks",
 )
 """Packages that store something."""
 

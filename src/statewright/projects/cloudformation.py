@@ -21,7 +21,7 @@ from statewright.projects.evaluation import LATER, NO_VALUE, Lookup, Refused, Un
 from statewright.projects.intrinsics import condition_of, fold, resolve
 from statewright.projects.resources import Place, Resource
 from statewright.projects.sources import Sources, Steps, Template, meant
-from statewright.projects.supported import NESTED, is_evaluated, name_property
+from statewright.projects.supported import NESTED, is_custom, is_evaluated, name_property
 
 __all__ = ["Identity", "Lookup", "Stack", "Unresolved", "resolve"]
 
@@ -109,6 +109,7 @@ class Stack:
         imports: Callable[[str], Json] | None = None,
         stored: Mapping[str, str] | None = None,
         prefix: str = "",
+        is_served: bool = False,
     ) -> None:
         self.template = template
         self.prefix = prefix
@@ -127,6 +128,7 @@ class Stack:
         self.implied: dict[str, Resource] = {}
         self._imports = imports
         self._stored = stored
+        self.is_served = is_served
         self._pseudo = identity.pseudo()
         self._conditions: dict[str, bool | None] = {}
         self._faults: dict[str, str] = {}
@@ -325,6 +327,10 @@ class Stack:
             )
         return name
 
+    def _is_evaluated(self, kind: str) -> bool:
+        """True if the properties of a type have an effect: a server calls the functions of custom resources."""
+        return is_evaluated(kind) or (self.is_served and is_custom(kind))
+
     def _own(self, name: str) -> str:
         """The id in the project of a resource of this stack; other names as they are."""
         return self.prefix + name if self.prefix and name in self.section("Resources") else name
@@ -339,7 +345,7 @@ class Stack:
         name = body.get("Condition")
         if name is None:
             return True
-        if not is_evaluated(body["Type"]):
+        if not self._is_evaluated(body["Type"]):
             with self._quietly():
                 try:
                     return self.condition(name) if isinstance(name, str) else True
@@ -366,7 +372,7 @@ class Stack:
                 )
         own = self.prefix + id_
         kind = body["Type"]
-        if not is_evaluated(kind):
+        if not self._is_evaluated(kind):
             # It is left out, so that nothing about it may fail.
             return Resource(own, kind, self._name_alone(kind, body), (), place)
         # The properties of a nested stack are evaluated when it is read.
@@ -409,7 +415,7 @@ class Stack:
     def _left_out(self, id_: str) -> bool:
         """True if a resource is not made; a DependsOn may name such a resource."""
         body = self.section("Resources").get(id_)
-        if isinstance(body, dict) and isinstance(body.get("Type"), str) and not is_evaluated(body["Type"]):
+        if isinstance(body, dict) and isinstance(body.get("Type"), str) and not self._is_evaluated(body["Type"]):
             return True
         name = body.get("Condition") if isinstance(body, dict) else None
         with self._quietly():

@@ -59,6 +59,7 @@ def read_stack(
     """
     stack = Stack(
         template, identity, setting.sources, parameters=parameters, imports=setting.imports, stored=setting.stored,
+        is_served=setting.is_served,
         prefix=prefix,
     )  # fmt: skip
     stack.origins.update(origins or {})

@@ -69,6 +69,11 @@ def is_evaluated(kind: str) -> bool:
     return is_made(kind) or kind in _SERVERLESS or kind in NESTED
 
 
+def is_custom(kind: str) -> bool:
+    """True for a type whose resources a function of the template makes, unless they are made here without it."""
+    return kind.startswith(("Custom::", "AWS::CloudFormation::CustomResource")) and not is_made(kind)
+
+
 def name_property(kind: str) -> str | None:
     """The property that `Ref` gives for a type that is left out, if the type has one."""
     return kind_of(kind).name

@@ -21,8 +21,10 @@ from statewright.projects.deploy.registry import IGNORED, kind_of
 from statewright.projects.evaluation import Unresolved
 from statewright.projects.functions import CodeError
 from statewright.projects.resources import Place, Resource
+from statewright.projects.supported import is_custom
 from statewright.stacks.names import physical_name
 from statewright.stacks.plans import Planned
+from statewright.stacks.providers import Providers, Refused
 from statewright.stacks.records import Made, StackEntry
 from statewright.stacks.threads import Invoke, with_calls
 from statewright.stacks.types import is_fixed, lacking
@@ -63,8 +65,9 @@ def known_of(one: Made) -> Known:
 class Resources:
     """Makes, changes and deletes resources of one region."""
 
-    def __init__(self, invoke: Invoke, clock: Clock, config: Config) -> None:
+    def __init__(self, invoke: Invoke, clock: Clock, config: Config, providers: Providers) -> None:
         self._invoke = invoke
+        self._providers = providers
         self._clock = clock
         self._config = config
 
@@ -83,7 +86,7 @@ class Resources:
         chosen = (
             text_of(given) if given else name or physical_name(stack.name, resource.id, resource.type, kind.longest)
         )
-        is_made = not kind.lost and resource.type not in IGNORED
+        is_made = resource.type not in IGNORED and (not kind.lost or is_custom(resource.type))
         return Made(
             resource.type,
             chosen,
@@ -125,6 +128,11 @@ class Resources:
         kind = kind_of(target.type)
         if target.type in IGNORED:
             return replace(target, ref=target.name)
+        if is_custom(target.type):
+            try:
+                return await self._providers.make(stack, id, target, before)
+            except Refused as refused:
+                raise ResourceFailed(str(refused)) from None
         if kind.lost:
             return self._placeholder(kind, target, kind.lost)
         missing = lacking(target.type, target.resolved)
@@ -162,9 +170,15 @@ class Resources:
             return self._placeholder(kind, target, found)
         return replace(target, ref=found.ref, attributes=dict(found.attributes), lost="")
 
-    async def delete(self, one: Made) -> None:
+    async def delete(self, stack: StackEntry, id: str, one: Made) -> None:
         """Delete a resource; one that does not exist is deleted. Raises: ResourceFailed."""
         kind = kind_of(one.type)
+        if is_custom(one.type) and one.ref:
+            try:
+                await self._providers.delete(stack, id, one)
+            except Refused as refused:
+                raise ResourceFailed(str(refused)) from None
+            return
         remove = kind.remove
         if one.lost or kind.lost or remove is None or one.type in IGNORED or not one.ref:
             return

@@ -20,6 +20,7 @@ from statewright.errors import ApiError
 from statewright.projects.deploy.calls import CallRefused
 from statewright.projects.deploy.registry import kind_of
 from statewright.projects.evaluation import Unresolved
+from statewright.projects.supported import is_custom
 from statewright.stacks.journal import Change, Journal, Live, Said
 from statewright.stacks.planner import GONE, Planner
 from statewright.stacks.plans import Plan, Planned
@@ -220,6 +221,8 @@ class Running:
             await self._fail_one(self._live.rows[id_], "UPDATE_FAILED", problem)
             raise
         fail_points.passed(fail_points.AFTER_RESOURCE)
+        # A provider replaces a custom resource by another id.
+        replaces = replaces or (is_custom(type_) and made.ref != before.ref)
         new = replace(begun, physical=made.ref, reason=made.lost)
         events = [replace(new, reason=INITIATED), new] if replaces else [new]
         await self._done(made, "UPDATE_COMPLETE", *events, old=[before] if replaces else ())
@@ -442,7 +445,7 @@ class Running:
                     current = self._live.rows[row.id]
                 fail_points.passed(fail_points.BEFORE_RESOURCE)
                 try:
-                    await self._resources.delete(old)
+                    await self._resources.delete(self._live.stack, row.id, old)
                     end = replace(said, status="DELETE_COMPLETE")
                 except ResourceFailed as problem:
                     # An update does not fail for what it leaves behind.
@@ -474,7 +477,7 @@ class Running:
                 await self._journal.save(self._live, rows=[begun], events=[said])
             fail_points.passed(fail_points.BEFORE_RESOURCE)
             try:
-                await self._resources.delete(now)
+                await self._resources.delete(self._live.stack, row.id, now)
             except ResourceFailed as problem:
                 failed.append(row.id)
                 current = self._live.rows[row.id]

@@ -22,6 +22,7 @@ from statewright.stacks import errors
 from statewright.stacks.changes import changes_of
 from statewright.stacks.journal import Change, Journal, Live, Said
 from statewright.stacks.planner import GONE, Planner, Prepared
+from statewright.stacks.providers import Providers, Sign
 from statewright.stacks.records import (
     CHANGE_SET,
     STACK,
@@ -84,14 +85,15 @@ def terms_of(request: JsonMapping, host: str, change_set: str = "", on_failure: 
 class Stacks:
     """The stacks of one region."""
 
-    def __init__(self, catalogue: CatalogueStore, clock: Clock, config: Config, invoke: Invoke) -> None:
+    def __init__(self, catalogue: CatalogueStore, clock: Clock, config: Config, invoke: Invoke, sign: Sign) -> None:
+        """`sign` makes the addresses at which providers of custom resources answer."""
         self._catalogue = catalogue
         self._clock = clock
         self._config = config
         self._stacks = Entries(catalogue, STACK)
         self.planner: Final = Planner(catalogue, clock, config, invoke)
         self._journal = Journal(catalogue, clock)
-        self._resources = Resources(invoke, clock, config)
+        self._resources = Resources(invoke, clock, config, Providers(invoke, clock, config, sign))
         self._background = Background("an operation of a stack")
         self._live: dict[str, Live] = {}
         self.changing: Final = asyncio.Lock()

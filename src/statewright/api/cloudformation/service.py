@@ -35,7 +35,13 @@ def build_stacks(make: Building) -> Stacks:
     from statewright.stacks.stacks import Stacks
 
     ground = make.ground
-    return Stacks(ground.store.catalogue, ground.clock, ground.config, ground.invoke)
+
+    def sign(bucket: str, key: str, seconds: int) -> str:
+        from statewright.api.cloudformation.answers import address_for
+
+        return address_for(ground.config, ground.endpoint(), f"{bucket}/{key}", seconds)
+
+    return Stacks(ground.store.catalogue, ground.clock, ground.config, ground.invoke, sign)
 
 
 def build_change_sets(make: Building) -> ChangeSets:

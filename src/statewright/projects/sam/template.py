@@ -8,6 +8,8 @@ Source: Serverless Application Model developer guide, "AWS SAM resources" and "G
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -106,7 +108,7 @@ def name_generated(stack: Stack) -> None:
             name = stack.fold(alias, (*stack.steps(id_), "Properties", "AutoPublishAlias"))
             if isinstance(name, str):
                 stack.generated[f"{id_}.Alias"] = _alias_id(own, name)
-            stack.generated[f"{id_}.Version"] = f"{own}Version"
+            stack.generated[f"{id_}.Version"] = version_id(stack, own, properties)
         stack.generated[f"{id_}.DestinationQueue"] = f"{own}OnFailureQueue"
         stack.generated[f"{id_}.DestinationTopic"] = f"{own}OnFailureTopic"
 
@@ -227,7 +229,7 @@ def _function(making: Making) -> None:
     making.add(making.id, "AWS::Lambda::Function", properties)
     alias = given.get("AutoPublishAlias")
     if isinstance(alias, str):
-        version = f"{making.id}Version"
+        version = version_id(making.stack, making.id, given)
         making.add(version, "AWS::Lambda::Version", {"FunctionName": {"Ref": making.id}})
         making.target = {"Ref": _alias_id(making.id, alias)}
         making.qualifier = alias
@@ -282,7 +284,7 @@ def _machine(making: Making) -> None:
     alias = given.get("AutoPublishAlias")
     making.target = {"Ref": making.id}
     if isinstance(alias, str):
-        version = f"{making.id}Version"
+        version = version_id(making.stack, making.id, given)
         making.add(version, "AWS::StepFunctions::StateMachineVersion", {"StateMachineArn": {"Ref": making.id}})
         making.add(
             _alias_id(making.id, alias),
@@ -292,6 +294,18 @@ def _machine(making: Making) -> None:
         if given.get("UseAliasAsEventTarget") in (True, "true"):
             making.target = {"Ref": _alias_id(making.id, alias)}
     machine_events(making)
+
+
+def version_id(stack: Stack, id_: str, given: Mapping[str, Json]) -> str:
+    """The id of the version of a function or machine.
+
+    In a stack it changes with the code, so that an update publishes another version. A file's deployment compares
+    the code itself. Source: Serverless Application Model developer guide, "Generated CloudFormation resources".
+    """
+    if not stack.is_served:
+        return f"{id_}Version"
+    code = [given.get(name) for name in ("CodeUri", "InlineCode", "DefinitionUri", "Definition")]
+    return f"{id_}Version{hashlib.sha256(json.dumps(code, sort_keys=True).encode()).hexdigest()[:10]}"
 
 
 def _alias_id(id_: str, alias: str) -> str:
