@@ -204,6 +204,32 @@ def test_topics_and_buses_that_only_have_a_name_are_made(tmp_path: Path) -> None
     }
 
 
+def test_events_reach_the_alias_with_provisioned_concurrency(tmp_path: Path) -> None:
+    text = """\
+        functions:
+          work:
+            handler: app.handler
+            runtime: python3.12
+            provisionedConcurrency: 3
+            maximumRetryAttempts: 1
+            events:
+              - sqs: arn:aws:sqs:us-east-1:000000000000:jobs
+              - schedule: rate(1 day)
+        """
+    project = service(tmp_path, text)
+    alias = {"Ref": "WorkProvConcLambdaAlias"}
+    assert project.resources["WorkProvConcLambdaAlias"].properties == {
+        "Name": "provisioned",
+        "FunctionName": {"Ref": "WorkLambdaFunction"},
+        "FunctionVersion": {"Fn::GetAtt": ["WorkLambdaFunctionVersion", "Version"]},
+        "ProvisionedConcurrencyConfig": {"ProvisionedConcurrentExecutions": 3},
+    }
+    assert project.resources["WorkEventSourceMappingSQS1"].properties["FunctionName"] == alias
+    rule = next(one for one in project.resources.values() if one.type == "AWS::Events::Rule")
+    assert rule.properties["Targets"][0]["Arn"] == alias
+    assert project.resources["WorkLambdaEvConf"].properties["Qualifier"] == "provisioned"
+
+
 def test_streams_of_tables_are_mappings(tmp_path: Path) -> None:
     event = (
         "{stream: {arn: 'arn:aws:dynamodb:x', type: dynamodb, batchWindow: 3, maximumRetryAttempts: 2, filterPatterns: "

@@ -42,16 +42,18 @@ _OF_STREAM: Final = {
     "parallelizationFactor": "ParallelizationFactor",
     "tumblingWindowInSeconds": "TumblingWindowInSeconds",
 }
+PROVISIONED: Final = "provisioned"
+"""The alias of a function with `provisionedConcurrency`. Source: Serverless Framework guide, "Functions"."""
 _RETRIES: Final = {"maximumEventAge": "MaximumEventAgeInSeconds", "maximumRetryAttempts": "MaximumRetryAttempts"}
 
 
 class _Target:
-    """The target of an event: the id and ARN of a function or a machine, and where the event stands."""
+    """The target of an event: the name and ARN of a function, its alias or a machine, and where the event stands."""
 
-    def __init__(self, service: Service, key: str, id_: str, arn: Json, role: bool) -> None:
+    def __init__(self, service: Service, key: str, name: Json, arn: Json, role: bool) -> None:
         self.service = service
         self.key = key
-        self.id = id_
+        self.name = name
         self.arn = arn
         self.has_role = role
         self.counts: dict[str, int] = {}
@@ -62,15 +64,32 @@ class _Target:
 
 
 def function_events(service: Service, key: str, id_: str, body: Mapping[str, Json], at: Steps) -> None:
-    """Make what the events of a function stand for."""
-    target = _Target(service, key, id_, {"Fn::GetAtt": [id_, "Arn"]}, role=False)
+    """Make what the events of a function stand for, or of its alias with workers that are started ahead."""
+    target = _Target(service, key, {"Ref": id_}, {"Fn::GetAtt": [id_, "Arn"]}, role=False)
+    if body.get("provisionedConcurrency"):
+        alias: Json = {"Ref": _add_alias(service, key, id_, body, at)}
+        target = _Target(service, key, alias, alias, role=False)
     _make(target, body, at, _OF_FUNCTIONS)
 
 
 def machine_events(service: Service, key: str, id_: str, body: Mapping[str, Json], at: Steps) -> None:
     """Make what the events of a state machine stand for."""
-    target = _Target(service, key, id_, {"Ref": id_}, role=True)
+    target = _Target(service, key, {"Ref": id_}, {"Ref": id_}, role=True)
     _make(target, body, at, _OF_MACHINES)
+
+
+def _add_alias(service: Service, key: str, id_: str, body: Mapping[str, Json], at: Steps) -> str:
+    """Make the version and the alias of a function with provisioned concurrency; returns the alias's id."""
+    version, alias = f"{id_}Version", f"{normalized(key)}ProvConcLambdaAlias"
+    service.add(version, "AWS::Lambda::Version", {"FunctionName": {"Ref": id_}}, at)
+    properties: dict[str, Json] = {
+        "Name": PROVISIONED,
+        "FunctionName": {"Ref": id_},
+        "FunctionVersion": {"Fn::GetAtt": [version, "Version"]},
+        "ProvisionedConcurrencyConfig": {"ProvisionedConcurrentExecutions": body["provisionedConcurrency"]},
+    }
+    service.add(alias, "AWS::Lambda::Alias", properties, at)
+    return alias
 
 
 def invoke_config(service: Service, key: str, id_: str, body: Mapping[str, Json], at: Steps) -> None:
@@ -90,7 +109,8 @@ def invoke_config(service: Service, key: str, id_: str, body: Mapping[str, Json]
     if made:
         properties["DestinationConfig"] = made
     if properties:
-        config = {"FunctionName": {"Ref": id_}, "Qualifier": "$LATEST", **properties}
+        qualifier = PROVISIONED if body.get("provisionedConcurrency") else "$LATEST"
+        config = {"FunctionName": {"Ref": id_}, "Qualifier": qualifier, **properties}
         service.add(f"{normalized(key)}LambdaEvConf", "AWS::Lambda::EventInvokeConfig", config, at)
 
 
@@ -128,7 +148,7 @@ def _queue(target: _Target, given: Json, at: Steps) -> None:
     settings = given if isinstance(given, dict) and "arn" in given else {"arn": given}
     properties: dict[str, Json] = {
         "EventSourceArn": settings["arn"],
-        "FunctionName": {"Ref": target.id},
+        "FunctionName": target.name,
         "BatchSize": settings.get("batchSize", 10),
         "Enabled": settings.get("enabled", True),
     }
@@ -154,7 +174,7 @@ def _stream(target: _Target, given: Json, at: Steps) -> None:
         return
     properties: dict[str, Json] = {
         "EventSourceArn": arn,
-        "FunctionName": {"Ref": target.id},
+        "FunctionName": target.name,
         "BatchSize": settings.get("batchSize", 10),
         "Enabled": settings.get("enabled", True),
         "StartingPosition": settings.get("startingPosition", "TRIM_HORIZON"),

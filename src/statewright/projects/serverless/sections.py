@@ -43,11 +43,12 @@ _FUNCTION: Final = {
 _NETWORK: Final = {"securityGroupIds": "SecurityGroupIds", "subnetIds": "SubnetIds"}
 _FUNCTION_OURS: Final = (
     "architecture", "condition", "dependsOn", "destinations", "disableLogs", "environment", "ephemeralStorageSize",
-    "events", "image", "maximumEventAge", "maximumRetryAttempts", "name", "onError", "package", "tags", "tracing",
+    "events", "image", "maximumEventAge", "maximumRetryAttempts", "name", "onError", "package",
+    "provisionedConcurrency", "tags", "tracing",
 )  # fmt: skip
 _FUNCTION_IGNORED: Final = (
     "awsKmsKeyArn", "iamManagedPolicies", "iamRoleStatements", "iamRoleStatementsInherit", "iamRoleStatementsName",
-    "logRetentionInDays", "logs", "module", "provisionedConcurrency", "runtimeManagement", "snapStart", "url",
+    "logRetentionInDays", "logs", "module", "runtimeManagement", "snapStart", "url",
     "versionFunction", "build", "concurrency",
 )  # fmt: skip
 _SHARED: Final = ("architecture", "kmsKeyArn", "layers", "memorySize", "runtime", "timeout", "vpc")
@@ -242,8 +243,8 @@ def _function(service: Service, key: str, body: Json) -> None:
     service.add(
         id_, "AWS::Lambda::Function", properties, at, needs=body.get("dependsOn"), condition=body.get("condition")
     )
-    invoke_config(service, key, id_, body, at)
     function_events(service, key, id_, body, at)
+    invoke_config(service, key, id_, body, at)
 
 
 def _package(service: Service, body: Mapping[str, Json]) -> Json:
