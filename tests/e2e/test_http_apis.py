@@ -229,6 +229,18 @@ def test_messages_and_events_are_sent(server, gateway):
     assert sent["FailedEntryCount"] == 0
 
 
+def test_a_route_with_authorization_stays_closed(server, gateway):
+    function = made(server.client("lambda"), SHOWN)
+    api = new_api(gateway)
+    integrated(gateway, api, function, "GET /iam", "GET /jwt")
+    for route in gateway.get_routes(ApiId=api)["Items"]:
+        kind = "AWS_IAM" if route["RouteKey"].endswith("iam") else "JWT"
+        gateway.update_route(ApiId=api, RouteId=route["RouteId"], AuthorizationType=kind)
+    gateway.create_stage(ApiId=api, StageName="$default", AutoDeploy=True)
+    assert called(server, api, "GET", "/iam").status == 403
+    assert called(server, api, "GET", "/jwt").status == 401
+
+
 def test_what_an_http_api_refuses(gateway):
     api = new_api(gateway)
     route = gateway.create_route(ApiId=api, RouteKey="GET /a/{b}")

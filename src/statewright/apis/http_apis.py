@@ -57,6 +57,8 @@ def refusal(status: int, message: str) -> Response:
 
 
 NOT_FOUND: Final = (404, "Not Found")
+UNAUTHORIZED: Final = (401, "Unauthorized")
+FORBIDDEN: Final = (403, "Forbidden")
 FAILED: Final = (500, "Internal Server Error")
 UNAVAILABLE: Final = (503, "Service Unavailable")
 
@@ -115,6 +117,9 @@ class HttpStage:
             return refusal(*NOT_FOUND)
         route = found.target
         assert route.integration is not None
+        if route.authorization != "NONE":
+            # No authorizer can be asked in this version: the route stays closed.
+            return refusal(*(UNAUTHORIZED if route.authorization == "JWT" else FORBIDDEN))
         context.resource_path, context.resource_id, context.http_method = route.key, route.id, request.method
         context.path_parameters = found.parameters
         try:

@@ -123,8 +123,10 @@ class RestStage:
 
     def _checked(self, method: RestMethod, request: Request, context: CallContext) -> Response | None:
         """The refusal of a request that may not pass; `None` for all others."""
-        if method.authorization == "AWS_IAM":
-            return self._responses.response("MISSING_AUTHENTICATION_TOKEN", request, context)
+        if method.authorization != "NONE":
+            # No authorizer can be asked in this version: the method stays closed.
+            kind = "MISSING_AUTHENTICATION_TOKEN" if method.authorization == "AWS_IAM" else "UNAUTHORIZED"
+            return self._responses.response(kind, request, context)
         if method.key_required:
             value = request.header("x-api-key")
             key = self._find_key(value, context.api_id, context.stage) if value else None

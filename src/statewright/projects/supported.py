@@ -32,9 +32,12 @@ _SERVERLESS: Final = frozenset(f"AWS::Serverless::{name}" for name in (
 """Types that become others."""
 
 _LOST: Final = {
-    "AWS::ApiGateway": "HTTP APIs are not supported, so nothing reaches its integrations from outside",
-    "AWS::ApiGatewayV2": "HTTP APIs are not supported, so nothing reaches its integrations from outside",
-    "AWS::Serverless": "HTTP and GraphQL APIs are not supported, so nothing reaches its targets from outside",
+    "AWS::ApiGateway": "only APIs, resources, methods, deployments, stages, models, request validators and gateway "
+    "responses are created",
+    "AWS::ApiGatewayV2": "only APIs, routes, integrations, deployments and stages are created",
+    "AWS::Serverless::Api": "authorizers and OpenAPI documents are not supported yet, so it stays closed",
+    "AWS::Serverless::HttpApi": "authorizers and OpenAPI documents are not supported yet, so it stays closed",
+    "AWS::Serverless": "GraphQL APIs are not supported, so nothing reaches its targets from outside",
     "AWS::CloudWatch": "only metric alarms are created; the metrics themselves are there",
     "AWS::Cognito": "user pools are not supported, so users cannot sign in",
     "AWS::EC2": "networks are not supported; functions and jobs run on this machine",

@@ -154,7 +154,7 @@ Resources:
       Policies: [!Ref Nowhere, {Statement: {Fn::Nothing: 1}}]
       Environment: {Variables: {URL: !Sub "https://${Web}.execute-api/${Web.Stage}"}}
       Events:
-        Get: {Type: Api, Properties: {RestApiId: !Ref Nowhere, Path: /, Method: get}}
+        Get: {Type: Api, Properties: {RestApiId: !Ref Web, Path: /, Method: get}}
 Outputs:
   Stage: {Value: !Ref Web.Stage}
 """

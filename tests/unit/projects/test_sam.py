@@ -250,7 +250,7 @@ def test_a_topic_through_a_queue(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("event", "severity", "words"),
     [
-        ("{Type: Api, Properties: {Path: /, Method: get}}", "WARNING", "the event E (Api) of Work is left out: HTTP"),
+        ("{Type: HttpApi, Properties: {Path: /, Auth: {Authorizer: A}}}", "WARNING", "so it stays closed"),
         ("{Type: Kinesis, Properties: {Stream: x}}", "WARNING", "Kinesis is not supported"),
         ("{Type: S3, Properties: {Bucket: x}}", "ERROR", "needs a Bucket and Events"),
         ("{Type: SQSS, Properties: {}}", "ERROR", 'the unknown type SQSS; did you mean "SQS"?'),
@@ -400,7 +400,8 @@ def test_tables_layers_and_connectors(tmp_path: Path) -> None:
     assert "Link" not in project.resources
     found = "\n".join(texts(project))
     assert "the connector Link grants permissions" in found
-    assert "Web (AWS::Serverless::HttpApi) is left out: HTTP and GraphQL APIs" in found
+    assert project.resources["Web"].type == "AWS::ApiGatewayV2::Api"
+    assert project.resources["WebStage"].properties["AutoDeploy"] is True
 
 
 def test_roles_and_apis_are_there_for_those_who_refer_to_them(tmp_path: Path) -> None:

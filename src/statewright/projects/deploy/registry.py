@@ -7,8 +7,10 @@ from typing import Final
 from statewright.projects.deploy import (
     bucket_rules,
     buckets,
+    http_apis,
     machines,
     queues,
+    rest_apis,
     schedules,
     small,
     tables,
@@ -24,8 +26,9 @@ IGNORED: Final = frozenset({"AWS::CDK::Metadata", "AWS::CloudFormation::WaitCond
 
 KNOWN: Final[dict[str, Kind]] = {
     **alarms.KINDS, **archives.KINDS, **bucket_rules.KINDS, **buckets.KINDS, **function_parts.KINDS, **functions.KINDS,
-    **image_repositories.KINDS, **jobs.KINDS, **log_filters.KINDS, **machines.KINDS, **principals.KINDS, **queues.KINDS,
-    **roles.KINDS, **schedules.KINDS, **small.KINDS, **tables.KINDS, **topics.KINDS,
+    **image_repositories.KINDS, **jobs.KINDS, **log_filters.KINDS, **http_apis.KINDS,
+    **machines.KINDS, **principals.KINDS, **queues.KINDS,
+    **rest_apis.KINDS, **roles.KINDS, **schedules.KINDS, **small.KINDS, **tables.KINDS, **topics.KINDS,
 }  # fmt: skip
 """Every type that is made, or left out for a reason of its own."""
 

@@ -12,12 +12,11 @@ from typing import Final
 
 from statewright.payload import Json
 from statewright.projects.cloudformation import Stack
-from statewright.projects.resources import Resource
+from statewright.projects.resources import Place, Resource
+from statewright.projects.sam.apis import ApiEvents
 from statewright.projects.sources import meant
 
 _LOST: Final = {
-    "Api": "HTTP APIs are not supported: invoke the function or start the machine instead",
-    "HttpApi": "HTTP APIs are not supported: invoke the function instead",
     "Kinesis": "Kinesis is not supported",
     "MSK": "Kafka is not supported",
     "SelfManagedKafka": "Kafka is not supported",
@@ -49,8 +48,9 @@ class Making:
     alias behind it.
     """
 
-    def __init__(self, stack: Stack, resource: Resource, given: Json) -> None:
+    def __init__(self, stack: Stack, resource: Resource, given: Json, apis: ApiEvents) -> None:
         self.stack = stack
+        self.apis = apis
         self.resource = resource
         self.id = resource.id
         self.place = resource.place
@@ -97,6 +97,10 @@ class Making:
                 continue
             yield name, body["Type"], properties
 
+    def place_of(self, event: str) -> Place:
+        """The line of an event."""
+        return self.stack.place((*self._steps, "Events", event))
+
     def refuse(self, event: str, message: str) -> None:
         """Report an event that cannot be created."""
         self.stack.sources.error(self.stack.place((*self._steps, "Events", event)), message)
@@ -137,6 +141,23 @@ def _make_events(making: Making, makers: Mapping[str, _Maker]) -> None:
             making.refuse(
                 name, f"the event {name} of {making.id} has the unknown type {kind}{meant(kind, (*makers, *_LOST))}"
             )
+
+
+def _http_api(making: Making, name: str, given: Mapping[str, Json]) -> None:
+    why = making.apis.http(making.id, making.place_of(name), name, making.target, given)
+    if why is not None:
+        making.lose(name, f"the event {name} (HttpApi) of {making.id} is left out: {why}")
+
+
+def _rest_api(making: Making, name: str, given: Mapping[str, Json]) -> None:
+    why = making.apis.rest(making.id, making.place_of(name), name, making.target, given)
+    if why is not None:
+        making.lose(name, f"the event {name} (Api) of {making.id} is left out: {why}")
+
+
+def _machine_api(making: Making, name: str, _given: Mapping[str, Json]) -> None:
+    why = "its request would be mapped by a template, which is not supported yet: use an HTTP API, or start the machine"
+    making.lose(name, f"the event {name} (Api) of {making.id} is left out: {why}")
 
 
 def _queue(making: Making, name: str, given: Mapping[str, Json]) -> None:
@@ -343,9 +364,12 @@ _OF_MACHINES: Final[dict[str, _Maker]] = {
     "ScheduleV2": _schedule,
     "EventBridgeRule": _matching_rule,
     "CloudWatchEvent": _matching_rule,
+    "Api": _machine_api,
 }
 _OF_FUNCTIONS: Final[dict[str, _Maker]] = {
     **_OF_MACHINES,
+    "Api": _rest_api,
+    "HttpApi": _http_api,
     "SQS": _queue,
     "SNS": _topic,
     "S3": _bucket,

@@ -18,6 +18,7 @@ from statewright.projects.cloudformation import Stack
 from statewright.projects.evaluation import NO_VALUE, waits
 from statewright.projects.expansion import SERVERLESS, transforms_of
 from statewright.projects.resources import Resource
+from statewright.projects.sam.apis import ApiEvents
 from statewright.projects.sam.events import Making, function_events, invoke_config, is_lost, machine_events
 from statewright.projects.sources import meant
 
@@ -58,6 +59,7 @@ _IDLE: Final = {
     "StateMachine": frozenset(_MACHINE_IGNORED),
 }
 """Properties whose values change nothing here."""
+_APIS: Final = (f"{_PREFIX}Api", f"{_PREFIX}HttpApi")
 _IMPLICIT: Final = {
     "ServerlessRestApi": "AWS::ApiGateway::RestApi",
     "ServerlessRestApiDeployment": "AWS::ApiGateway::Deployment",
@@ -154,12 +156,18 @@ def transform(stack: Stack) -> None:
     """Turn the serverless resources of a stack into plain ones, those that they bring along behind each."""
     shared = _read_globals(stack)
     made: dict[str, Resource] = {}
+    apis = ApiEvents(stack, stack.section("Globals"))
     for resource in stack.resources.values():
+        if resource.type in _APIS and apis.declare(resource, stack.body(resource.id).get("Properties")) is not None:
+            made[resource.id] = resource
+    for resource in stack.resources.values():
+        if resource.type in _APIS:
+            continue
         if not resource.type.startswith(_PREFIX):
             made[resource.id] = resource
             continue
         kind = resource.type.removeprefix(_PREFIX)
-        making = Making(stack, resource, merged(shared.get(kind), resource.properties))
+        making = Making(stack, resource, merged(shared.get(kind), resource.properties), apis)
         work = _KINDS.get(kind)
         if work is not None:
             work(making)
@@ -170,6 +178,8 @@ def transform(stack: Stack) -> None:
                 stack.sources.error(added.place, f"{resource.id} generates {added.id}, which already exists")
             else:
                 made[added.id] = added
+    for added in apis.finished():
+        made.setdefault(added.id, added)
     stack.resources = made
 
 

@@ -234,8 +234,10 @@ _WEB = base(
                          "DeploymentId": {"Ref": "ApiDeployment00000003"}}),
     ApiPost00000004=res("AWS::ApiGateway::Method", {
         "RestApiId": {"Ref": "Api00000001"}, "ResourceId": {"Fn::GetAtt": ["Api00000001", "RootResourceId"]},
-        "Integration": {"Type": "AWS", "Uri": {"Fn::Join": ["", ["arn:", PARTITION, ":apigateway:", {"Ref": "AWS::Region"},
-                        ":states:action/StartSyncExecution"]]}}}),
+        "HttpMethod": "POST", "AuthorizationType": "NONE",
+        "Integration": {"Type": "AWS_PROXY", "IntegrationHttpMethod": "POST", "Uri": {"Fn::Join": ["", [
+            "arn:", PARTITION, ":apigateway:", {"Ref": "AWS::Region"}, ":lambda:path/2015-03-31/functions/",
+            {"Fn::GetAtt": ["WorkRole0A1B2C3D", "Arn"]}, "/invocations"]]}}}),
     Pool00000006=res("AWS::Cognito::UserPool", {"UserPoolName": "people"}),
     Reader00000007=function("WorkRole0A1B2C3D", asset=OTHER, Environment={"Variables": {
         "POOL": {"Ref": "Pool00000006"}, "AWS_NODEJS_CONNECTION_REUSE_ENABLED": "1",
