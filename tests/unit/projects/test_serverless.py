@@ -259,7 +259,7 @@ def test_streams_of_tables_are_mappings(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("event", "words"),
     [
-        ("{http: {path: /, method: get}}", "the event http of pack-it is left out: HTTP APIs are not supported"),
+        ("{http: {path: /, method: get}}", "the event http of pack-it is left out: REST APIs of the framework are not"),
         ("{stream: 'arn:aws:kinesis:x'}", "Kinesis streams are not supported"),
         ("{stream: {type: kinesis, arn: x}}", "Kinesis streams are not supported"),
         ("{sqss: x}", 'the event sqss of pack-it is not known here; did you mean "sqs"?'),
@@ -316,7 +316,9 @@ def test_a_state_machine_becomes_a_plain_one(tmp_path: Path) -> None:
             FlowRole: {Type: AWS::IAM::Role}
         """,
     )
-    assert texts(project) == ["17: the event http of flow is left out: HTTP APIs are not supported"]
+    assert texts(project) == [
+        "17: the event http of flow is left out: REST APIs of the framework are not created yet; httpApi is"
+    ]
     flow = project.resources["FlowStepFunctionsStateMachine"]
     made = resolved(flow.properties)
     assert json.loads(made["DefinitionString"])["States"] == {
@@ -552,3 +554,26 @@ def test_the_framework_s_own_ids_and_its_default_runtime(tmp_path: Path) -> None
     assert kinds["ApiGatewayRestApi"] == "AWS::ApiGateway::RestApi"
     assert kinds["IamRoleLambdaExecution"] == "AWS::IAM::Role"
     assert project.resources["WebLogGroup"].properties == {"LogGroupName": "/aws/lambda/shop-dev-web"}
+
+
+def test_http_api_events_become_routes_of_one_api(tmp_path: Path) -> None:
+    project = service(
+        tmp_path,
+        """\
+        service: shop
+        provider: {name: aws, runtime: python3.12, httpApi: {cors: true}}
+        functions:
+          one:
+            handler: app.one
+            events:
+              - httpApi: GET /orders/{id}
+              - httpApi: "*"
+              - httpApi: {method: post, path: orders}
+              - httpApi: {method: put, path: /closed, authorizer: {name: jwt}}
+        """,
+    )
+    made = {one.properties["RouteKey"] for one in project.resources.values() if one.type == "AWS::ApiGatewayV2::Route"}
+    assert made == {"GET /orders/{id}", "$default", "POST /orders"}
+    assert project.resources["HttpApi"].properties["CorsConfiguration"]["AllowOrigins"] == ["*"]
+    assert project.resources["HttpApiStage"].properties["AutoDeploy"] is True
+    assert [text for text in texts(project) if "stays closed" in text]

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from statewright.payload import Json, JsonMapping
+from statewright.projects.serverless.apis import add_route
 from statewright.projects.serverless.service import Service, normalized, renamed
 from statewright.projects.sources import Steps, meant
 
 _LOST: Final = {
-    "http": "HTTP APIs are not supported",
-    "httpApi": "HTTP APIs are not supported",
-    "websocket": "HTTP APIs are not supported",
+    "http": "REST APIs of the framework are not created yet; httpApi is",
+    "httpApi": "an HTTP API reaches functions only",
+    "websocket": "WebSocket APIs are not supported",
     "alb": "load balancers are not supported",
     "kafka": "Kafka is not supported",
     "msk": "Kafka is not supported",
@@ -142,6 +143,13 @@ def _events(service: Service, key: str, body: Mapping[str, Json], at: Steps) -> 
             yield index, *next(iter(event.items()))
         else:
             service.sources.error(service.place((*at, "events", index)), f"an event of {key} must be an object")
+
+
+def _http_api(target: _Target, given: Json, at: Steps) -> None:
+    service = target.service
+    why = add_route(service, target.key, target.arn, given, at)
+    if why is not None:
+        service.sources.warning(service.place(at), f"the event httpApi of {target.key} is left out: {why}")
 
 
 def _queue(target: _Target, given: Json, at: Steps) -> None:
@@ -378,6 +386,7 @@ _OF_MACHINES: Final[dict[str, _Maker]] = {
 }
 _OF_FUNCTIONS: Final[dict[str, _Maker]] = {
     **_OF_MACHINES,
+    "httpApi": _http_api,
     "sqs": _queue,
     "sns": _topic,
     "s3": _bucket,
