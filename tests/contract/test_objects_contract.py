@@ -159,6 +159,8 @@ def test_a_head_changes_while_its_object_stands(with_store):
         await put(store, row(b"k", 10))
         assert await store.objects.change_head(row(b"k", 10), b"new head")
         assert not await store.objects.change_head(row(b"k", 11), b"newer head")
+        # It was changed since it was read.
+        assert not await store.objects.change_head(row(b"k", 10), b"newer head")
         assert not await store.objects.change_head(row(b"x", 10), b"newer head")
         assert await store.objects.find(1, b"k") == (replace(row(b"k", 10), head=b"new head"), b"abc")
 

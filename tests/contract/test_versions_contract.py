@@ -220,6 +220,7 @@ def test_heads_of_versions_change(with_store):
         await put(store, version(1), version(2))
         for number in (1, 2):
             assert await store.objects.change_head(version(number), b"new")
+            assert not await store.objects.change_head(version(number), b"stale")
             found = await store.objects.find_version(1, b"k", number)
             assert found is not None
             assert found[0] == replace(version(number), head=b"new")

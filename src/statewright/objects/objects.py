@@ -281,10 +281,13 @@ class Objects:
         raise faults.conflict(key)
 
     async def note_acl(self, view: ObjectView) -> None:
-        """Notify of a new ACL of an object, which is the one that it has. Raises: Unavailable."""
-        notes = self.state.notes(view.bucket, view.row, ACL)
-        if notes:
-            await self.state.announce(self.state.store.objects.change_head(view.row, view.row.head, notes), notes)
+        """Notify of a new ACL of an object, which is the one that it has. Raises: ApiError, Unavailable."""
+
+        def same(settings: Settings) -> Settings:
+            return settings
+
+        if self.state.notes(view.bucket, view.row, ACL):
+            await self._change_settings(view.bucket, view.key, same, version=view.version, method="PUT", event=ACL)
 
 
 def _start_after(after: str, prefix: str, delimiter: str) -> bytes:

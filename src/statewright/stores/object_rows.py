@@ -222,7 +222,7 @@ class ObjectStore(Protocol):
         """
 
     async def change_head(self, row: ObjectRow, head: bytes, notes: Sequence[EntryRow] = ()) -> bool:
-        """Replace the head of an object or version as it was read; False when another has taken its place."""
+        """Replace the head of an object or version as it was read; False when it, or its head, is another by now."""
 
     async def find(self, bucket: int, key: bytes) -> tuple[ObjectRow, bytes | None] | None:
         """An object, with its bytes where they are in a row."""

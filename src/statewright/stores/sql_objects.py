@@ -82,10 +82,13 @@ def change_head(sql: Sql, row: ObjectRow, head: bytes, notes: Sequence[EntryRow]
     """See `ObjectStore.change_head`."""
     found = _row(sql, row.bucket, row.key)
     if found is not None and found.id == row.id:
+        if found.head != row.head:
+            return False
         sql.run("change_head", head, row.bucket, row.key, row.id)
     else:
         older = sql.run("version", row.bucket, row.key, -row.version)
-        if not older or ObjectRow(*older[0]).id != row.id:
+        there = ObjectRow(*older[0]) if older else None
+        if there is None or (there.id, there.head) != (row.id, row.head):
             return False
         sql.run("change_version_head", head, row.bucket, row.key, -row.version, row.id)
     _note(sql, notes)

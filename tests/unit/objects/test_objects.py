@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,9 +14,11 @@ from statewright.errors import ApiError
 from statewright.objects.conditions import ReadConditions
 from statewright.objects.copies import Wish
 from statewright.objects.intake import IN_ROW_BYTES, STEP_BYTES, Promise
+from statewright.objects.locks import LOCK, ON, Lock
 from statewright.objects.objects import Objects
 from statewright.objects.records import Checksum, Settings
 from statewright.objects.state import ObjectState
+from statewright.objects.versions.ids import ENABLED, VERSIONING
 from statewright.stores.object_rows import Demand
 from statewright.stores.sqlite.store import SqliteStore
 from tests.unit.objects.conftest import files_in, refused
@@ -423,3 +426,19 @@ def test_a_full_disk_is_reported_and_loses_nothing(tmp_path, monkeypatch):
         await store.close()
 
     asyncio.run(body())
+
+
+def test_changes_of_tags_and_locks_at_once_are_all_kept(with_objects):
+    async def body(objects: Objects) -> None:
+        await objects.set_bucket_setting("bucket", VERSIONING, ENABLED)
+        await objects.set_bucket_setting("bucket", LOCK, ON)
+        await objects.put("bucket", "k", b"x")
+        await asyncio.gather(
+            objects.set_tags("bucket", "k", {"a": "b"}),
+            objects.set_lock("bucket", "k", lambda lock: replace(lock, is_held=True)),
+            objects.set_lock("bucket", "k", lambda lock: replace(lock, mode="COMPLIANCE", until_ms=2**50)),
+        )
+        settings = (await objects.reading.head("bucket", "k")).settings
+        assert (dict(settings.tags), settings.lock) == ({"a": "b"}, Lock("COMPLIANCE", 2**50, is_held=True))
+
+    with_objects(body)

@@ -36,10 +36,10 @@ class MemoryVersions:
             del self._keys[bisect_left(self._keys, row.key)]
 
     def change_head(self, row: ObjectRow, head: bytes) -> bool:
-        """Replace the head of a version; False when there is none of this number and id."""
+        """Replace the head of a version; False when there is none of this number and id, or with another head."""
         rows = self._rows.get(row.key, [])
         for place, one in enumerate(rows):
-            if (one.version, one.id) == (row.version, row.id):
+            if (one.version, one.id, one.head) == (row.version, row.id, row.head):
                 rows[place] = replace(one, head=head)
                 return True
         return False

@@ -99,6 +99,8 @@ class MemoryObjects:
         self.check()
         found = self.by_key.get(row.bucket, {}).get(row.key)
         if found is not None and found.id == row.id:
+            if found.head != row.head:
+                return False
             self.by_key[row.bucket][row.key] = replace(found, head=head)
         else:
             older = self._older.get(row.bucket)
