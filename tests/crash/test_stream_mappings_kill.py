@@ -29,6 +29,22 @@ def handler(event, context):
 """
 
 
+def armed(folder: Path, monkeypatch: pytest.MonkeyPatch, point: str) -> Made:
+    """A table and a function on a server that is killed at a fail point."""
+    with monkeypatch.context() as during:
+        during.setenv("STATEWRIGHT_FAIL_POINT", point)
+        server = Server(folder / "data")
+    return Made(server, folder / "seen")
+
+
+def restarted(made: Made, folder: Path) -> Server:
+    """The next server on the data of one that is dead."""
+    made.server.kill()
+    made.server = Server(folder / "data")
+    made.put(LAST)
+    return made.server
+
+
 def killed(made: Made) -> int:
     """Put items one after another until the server is dead; how many of them were acknowledged."""
     for number in range(PUTS):
@@ -45,16 +61,11 @@ def killed(made: Made) -> int:
 def test_no_record_is_missing_and_only_one_batch_comes_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str, passing: int
 ) -> None:
-    monkeypatch.setenv("STATEWRIGHT_FAIL_POINT", f"{point}:{passing}")
-    server = Server(tmp_path / "data")
-    monkeypatch.delenv("STATEWRIGHT_FAIL_POINT")
-    made = Made(server, tmp_path / "seen")
+    made = armed(tmp_path, monkeypatch, f"{point}:{passing}")
     made.map(BatchSize=BATCH)
     acknowledged = killed(made)
     assert acknowledged < PUTS
-    server.kill()
-    made.server = server = Server(tmp_path / "data")
-    made.put(LAST)
+    server = restarted(made, tmp_path)
     until(lambda: made.names()[-1:] == [LAST])
     seen = made.names()
     items = list(dict.fromkeys(seen))
@@ -70,17 +81,12 @@ def test_no_record_is_missing_and_only_one_batch_comes_again(
 def test_the_state_of_a_window_counts_each_record_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str, passing: int
 ) -> None:
-    monkeypatch.setenv("STATEWRIGHT_FAIL_POINT", f"{point}:{passing}")
-    server = Server(tmp_path / "data")
-    monkeypatch.delenv("STATEWRIGHT_FAIL_POINT")
-    made = Made(server, tmp_path / "seen")
-    server.client("lambda").update_function_code(FunctionName=made.function, ZipFile=zipped(app=COUNTS))
+    made = armed(tmp_path, monkeypatch, f"{point}:{passing}")
+    made.server.client("lambda").update_function_code(FunctionName=made.function, ZipFile=zipped(app=COUNTS))
     made.map(BatchSize=BATCH, TumblingWindowInSeconds=3)
     acknowledged = killed(made)
     assert acknowledged < PUTS
-    server.kill()
-    made.server = server = Server(tmp_path / "data")
-    made.put(LAST)
+    server = restarted(made, tmp_path)
 
     def total() -> int:
         lines = made.seen.read_text().splitlines() if made.seen.exists() else []
