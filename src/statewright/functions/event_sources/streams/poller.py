@@ -226,7 +226,7 @@ class StreamPoller:
             changes = stream.changes
             found = await self._take(stream, batch, end)
             if batch.is_full or (end is not None and batch.last >= end):
-                batch.is_final = not batch.records and end is None
+                batch.is_final = batch.is_full and not batch.records
                 return batch
             if found:
                 continue

@@ -156,6 +156,23 @@ def test_a_final_invocation_is_repeated_until_it_succeeds_and_a_retry_has_the_st
     ]  # fmt: skip
 
 
+def test_windows_of_another_length_begin_after_the_one_that_is_open(system: VirtualSystem) -> None:
+    stream, events = table(system), list[Any]()
+    counting(system, events, ["", *["bad"] * 3])
+    uuid = map_stream(system, stream, TumblingWindowInSeconds=60)
+    system.advance("65s")
+    put(system, "a")
+    system.advance("2s")
+    put(system, "b")
+    system.advance("1500ms")
+    system.call("lambda", "UpdateEventSourceMapping", {"UUID": uuid, "TumblingWindowInSeconds": 120})
+    system.run_until_idle()
+    tried = [one for one in events if not one["isFinalInvokeForWindow"]]
+    assert [one["window"]["start"][14:19] for one in (tried[0], tried[-1])] == ["01:00", "00:00"]
+    assert shown(tried)[-1] == (1, 0, False)
+    assert [one["state"] for one in events if one["isFinalInvokeForWindow"]][-2:] == [{"count": 1}, {"count": 1}]
+
+
 def test_a_state_that_is_too_large_ends_its_window_early(system: VirtualSystem) -> None:
     stream, events = table(system), list[Any]()
 
