@@ -15,6 +15,7 @@ from statewright.api.apigatewayv2.service import SERVICE as APIGATEWAYV2
 from statewright.api.apigatewayv2.service import build_apis, build_data_plane
 from statewright.api.batch.service import SERVICE as BATCH
 from statewright.api.building import Building, Part
+from statewright.api.cloudcontrolapi.service import SERVICE as CLOUDCONTROLAPI
 from statewright.api.cloudformation.service import SERVICE as CLOUDFORMATION
 from statewright.api.cloudformation.service import build_change_sets, build_stacks
 from statewright.api.cloudwatch.service import SERVICE as MONITORING
@@ -62,6 +63,7 @@ SERVICES: Final = (
     APIGATEWAY,
     APIGATEWAYV2,
     BATCH,
+    CLOUDCONTROLAPI,
     CLOUDFORMATION,
     DYNAMODB,
     DYNAMODBSTREAMS,

@@ -31,13 +31,14 @@ from statewright.stacks.records import (
     STACK_TEMPLATE,
     UNDER_WAY,
     EventEntry,
+    Made,
     Operation,
     OperationKind,
     Phase,
     ResourceEntry,
     StackEntry,
 )
-from statewright.stacks.resources import Resources
+from statewright.stacks.resources import Resources, references_of
 from statewright.stacks.running import Halted, Running
 from statewright.stacks.threads import Invoke
 from statewright.stores.entries import Entries, rows_below
@@ -136,6 +137,12 @@ class Stacks:
         """The resources of a stack by id."""
         found = await Entries(self._catalogue, STACK_RESOURCE).all(stack.id)
         return sorted(found, key=lambda one: one.id)
+
+    async def remake(self, stack: StackEntry, id: str, target: Made, before: Made) -> Made:
+        """Change a resource into another form of itself, past its stack. Raises: ResourceFailed."""
+        rows = await self.resources(stack)
+        made = {row.id: row.now for row in rows if row.now is not None and row.id != id}
+        return await self._resources.make(stack, id, target, before, references_of(made))
 
     async def events(self, stack: StackEntry, before: int | None, limit: int) -> tuple[list[EventEntry], int | None]:
         """Events of a stack, the newest first, from behind one on; also the number to continue behind."""

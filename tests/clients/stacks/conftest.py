@@ -43,16 +43,16 @@ class Tool:
     folder: Path
     environment: Mapping[str, str]
 
-    def __call__(self, *arguments: str) -> str:
-        """Run it; returns what it prints on both streams."""
-        done = self.run(*arguments)
+    def __call__(self, *arguments: str, answer: str = "") -> str:
+        """Run it, with an answer to its questions; returns what it prints on both streams."""
+        done = self.run(*arguments, answer=answer)
         shown = done.stdout + done.stderr
         assert done.returncode == 0, shown
         return shown
 
-    def run(self, *arguments: str) -> CompletedProcess[str]:
+    def run(self, *arguments: str, answer: str = "") -> CompletedProcess[str]:
         """Run it, and return how it ended and what it printed."""
-        return completed([*self.command, *arguments], cwd=self.folder, env=dict(self.environment))
+        return completed([*self.command, *arguments], cwd=self.folder, env=dict(self.environment), input=answer)
 
 
 @pytest.fixture

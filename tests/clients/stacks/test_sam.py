@@ -31,5 +31,9 @@ def test_an_application_is_built_deployed_changed_and_deleted(sam: Tool, shop: S
     assert "No changes to deploy" in sam(*DEPLOY)
     assert "UPDATE_COMPLETE" in sam(*DEPLOY, "--parameter-overrides", "Factor=3")
     assert shop.price_of("b", 7) == 21
+    code = sam.folder / "price" / "app.py"
+    code.write_text(code.read_text().replace("* int", "* 100 * int"))
+    sam("sync", "--code", "--stack-name", "sam-shop", answer="Y\n")
+    assert shop.price_of("c", 7) == 2100
     assert "Deleted successfully" in sam("delete", "--stack-name", "sam-shop", "--no-prompts")
     assert shop.is_gone()

@@ -1,0 +1,1 @@
+"""The Cloud Control API: one function per operation."""
