@@ -59,6 +59,11 @@ NOT_RUN: Final = (
     NotRun("docs/project-files.md", "src/app.py:1", f"lines of a report: {_REPORTS}"),
     NotRun("docs/pytest.md", "pip install", "installs from an index"),
     NotRun("docs/server.md", "$ statewright serve --port 4567", "needs PostgreSQL: tests/e2e/test_standby.py"),
+    NotRun("docs/stacks.md", "$ export AWS_ENDPOINT_URL", "needs a template: tests/clients/stacks"),
+    NotRun("docs/stacks.md", "$ cdk bootstrap", "needs the CDK: tests/clients/stacks/test_cdk.py"),
+    NotRun("docs/stacks.md", "$ sam build", "needs the SAM CLI: tests/clients/stacks/test_sam.py"),
+    NotRun("docs/stacks.md", '$ eval "$(statewright env --node)"', "needs the framework: tests/clients/stacks"),
+    NotRun("docs/stacks.md", "$ aws s3 mb s3://artifacts", "needs a template: tests/clients/stacks/test_aws_cli.py"),
     NotRun("docs/terraform.md", "provider", "needs Terraform and its provider: tests/e2e/test_terraform_calls.py"),
 )
 

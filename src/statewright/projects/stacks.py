@@ -79,6 +79,8 @@ def read_stack(
     is_serverless = sam.is_serverless(stack)
     if is_serverless:
         sam.transform(stack)
+        if setting.is_served:
+            sam.add_roles(stack)
     if children is not None:
         children.read_all()
     stack.read_outputs()

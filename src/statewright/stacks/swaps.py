@@ -14,7 +14,6 @@ from typing import Final
 
 from statewright.errors import ApiError
 from statewright.payload import Json
-from statewright.projects.deploy.registry import kind_of
 from statewright.stacks.planner import GONE
 from statewright.stacks.records import Made, ResourceEntry, StackEntry
 from statewright.stacks.resources import ResourceFailed, fixed_changes
@@ -49,8 +48,7 @@ async def swap(stacks: Stacks, type_: str, identifier: str, patch: Sequence[Mapp
     if before.lost:
         raise ApiError("UnsupportedActionException", f"{identifier} is a placeholder: {before.lost}")
     target = replace(before, resolved=patched(before.resolved, patch))
-    kind = kind_of(type_)
-    fixed = fixed_changes(kind, before, target)
+    fixed = fixed_changes(before, target)
     if fixed:
         raise ApiError(
             "NotUpdatableException",

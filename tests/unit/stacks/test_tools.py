@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 import pytest
 from botocore.exceptions import ClientError
 
+from statewright.payload import Json
 from statewright.stacks.swaps import patched
 from tests.unit.stacks.systems import clouds, created, queue, status, template
 
@@ -56,7 +58,7 @@ def test_a_hot_swap_changes_a_resource_past_its_stack() -> None:
 
 def test_patches() -> None:
     given = {"Tags": [{"Key": "a", "Value": "1"}], "a/b": {"c": 1}}
-    patch = [
+    patch: list[Mapping[str, Json]] = [
         {"op": "test", "path": "/Tags/0/Key", "value": "a"},
         {"op": "add", "path": "/Tags/-", "value": {"Key": "b", "Value": "2"}},
         {"op": "replace", "path": "/Tags/0/Value", "value": "3"},
@@ -66,3 +68,21 @@ def test_patches() -> None:
     for path in ("/Tags/2", "/Tags/x/Key", "/None/x", "Tags"):
         with pytest.raises(Exception, match="path"):
             patched(given, [{"op": "replace", "path": path, "value": 1}])
+
+
+def test_a_serverless_function_gets_a_role_as_the_transform_makes_it() -> None:
+    function = {
+        "Type": "AWS::Serverless::Function",
+        "Properties": {
+            "InlineCode": "def handler(e, c): return 1",
+            "Handler": "index.handler",
+            "Runtime": "python3.12",
+        },
+    }
+    text = template({"Price": function}, Transform="AWS::Serverless-2016-10-31")
+    with clouds() as (system, cloud):
+        created(cloud, "shop", text, Capabilities=["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"])
+        rows = cloud.list_stack_resources(StackName="shop")["StackResourceSummaries"]
+        found = {one["LogicalResourceId"]: one["PhysicalResourceId"] for one in rows}
+        role = system.client("iam").get_role(RoleName=found["PriceRole"])["Role"]["Arn"]
+        assert system.client("lambda").get_function_configuration(FunctionName=found["Price"])["Role"] == role

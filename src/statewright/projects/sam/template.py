@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from statewright.payload import Json
@@ -374,6 +375,36 @@ def _tag(given: Mapping[str, Json], properties: dict[str, Json]) -> None:
     tags = given.get("Tags")
     if isinstance(tags, dict):
         properties["Tags"] = [{"Key": key, "Value": value} for key, value in tags.items()]
+
+
+_ROLES: Final = {
+    "AWS::Lambda::Function": ("Role", "lambda", ["arn:aws:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole"]),
+    "AWS::StepFunctions::StateMachine": ("RoleArn", "states", []),
+}
+"""For types that need a role: its property, the service that assumes it, and the policies that it has."""
+
+
+def add_roles(stack: Stack) -> None:
+    """Make the role of every function and machine that names none, as the transform does on the service's side.
+
+    Source: developer guide, "Generated CloudFormation resources": `PriceRole` of the function `Price`.
+    """
+    for owner, resource in list(stack.resources.items()):
+        kind, name = _ROLES.get(resource.type), f"{owner}Role"
+        if kind is None or not str(stack.body(owner).get("Type", "")).startswith(_PREFIX) or name in stack.resources:
+            continue
+        member, service, policies = kind
+        if resource.properties.get(member) is not None:
+            continue
+        properties = {
+            "AssumeRolePolicyDocument": _trust(service),
+            **({"ManagedPolicyArns": policies} if policies else {}),
+        }
+        stack.resources[name] = Resource(name, "AWS::IAM::Role", properties, (), resource.place)
+        stack.resources[owner] = replace(
+            resource, properties={**resource.properties, member: {"Fn::GetAtt": [name, "Arn"]}},
+            depends_on=(*resource.depends_on, name),
+        )  # fmt: skip
 
 
 def add_referenced(stack: Stack) -> None:
