@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
 from tests.clients.stacks.conftest import ACCOUNT, Shop, Tool
+from tests.deadlines import end, started, until
 from tests.e2e.conftest import Server
 from tests.thoroughness import slow
 
@@ -48,7 +49,7 @@ def test_an_application_is_deployed_changed_and_destroyed(cdk: Tool, shop: Shop,
 
 
 def test_a_hot_swap_changes_functions_and_machines_without_a_stack_operation(
-    cdk: Tool, shop: Shop, server: Server, environment: Mapping[str, str]
+    cdk: Tool, shop: Shop, server: Server, tmp_path: Path
 ) -> None:
     bootstrap(cdk)
     cdk("deploy", *SILENT)
@@ -64,4 +65,19 @@ def test_a_hot_swap_changes_functions_and_machines_without_a_stack_operation(
     definition = server.client().describe_state_machine(stateMachineArn=shop.outputs()["MachineArn"])["definition"]
     assert '"hot"' in definition
     assert len(stacks.describe_stack_events(StackName=shop.stack)["StackEvents"]) == events
+
+    log = tmp_path / "watch.log"
+    with log.open("w") as printed:
+        watch = started(
+            [*cdk.command, "watch", "--hotswap"],
+            cwd=cdk.folder,
+            env=dict(cdk.environment),
+            stdout=printed,
+            stderr=printed,
+        )
+        until(lambda: "Total time" in log.read_text(), "the first deployment of cdk watch")
+        code.write_text(code.read_text().replace("* 100 *", "* 1000 *"))
+        until(lambda: log.read_text().count("hotswapped!") > 0, "the hot swap of a changed file")
+        end(watch)
+    assert shop.price_of("c", 7) == 14_000
     cdk("destroy", "--force")
