@@ -19,7 +19,8 @@ from statewright.api.protocols.query import read_form
 from statewright.api.protocols.xml_bodies import read_xml
 from statewright.api.protocols.xml_tree import XmlError, parse_xml
 from statewright.apis.templates.failures import RenderingFailed, TemplateSyntaxError
-from statewright.apis.templates.template import Inputs, compile_template
+from statewright.apis.templates.rendering import Inputs
+from statewright.apis.templates.template import compile_template
 from statewright.asl.reader import read_document
 from statewright.asl.text.document import ReadError
 from statewright.engine.heavy.steps import on_loop

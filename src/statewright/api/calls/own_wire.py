@@ -18,7 +18,7 @@ from statewright.api.models import load_model
 from statewright.api.operations import Call, perform, waits_for_events
 from statewright.api.protocols.query import FORM_TYPE
 from statewright.api.protocols.wire import Answer, Disconnected, Incoming, Message, Receive
-from statewright.api.service import BODY_BYTES, JSON, QUERY, Service
+from statewright.api.service import APART, BODY_BYTES, JSON, QUERY, Service
 from statewright.api.services import BY_NAME
 from statewright.api.sqs.errors import legacy
 from statewright.api.wires import wire_of
@@ -78,7 +78,11 @@ class WireCalls:
             service.name, operation, sent.request_id, incoming.headers, None, incoming.raw_path, incoming.query,
             size=incoming.size,
         )  # fmt: skip
-        app = self._calls.app_in(sent.region)
+        app = self._calls.app
+        if service.regions == APART and sent.region not in ("", app.config.region):
+            if app.regions is None:
+                raise ApiError("UnknownRegion", f"this server has one region: {app.config.region}")
+            app = await app.regions.app_of(sent.region)
         running = perform(app, call, request)
         if (service.name, operation) not in _WAITING and not waits_for_events(service.name, operation):
             return await running

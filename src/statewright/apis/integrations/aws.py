@@ -13,11 +13,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
-from urllib.parse import quote, unquote, urlencode
+from urllib.parse import unquote, urlencode
 
 from statewright.apis.calls import CallContext, Integration, IntegrationFailed, Request, Response
 from statewright.apis.integrations.lambda_proxy import LambdaProxy, with_variables
-from statewright.apis.integrations.mapping import CONFIGURATION, JSON_TYPE, Mappings, Outgoing
+from statewright.apis.integrations.mapping import CONFIGURATION, JSON_TYPE, Mappings, placed
 from statewright.errors import ApiError
 from statewright.payload import JsonTextError, parse_json
 
@@ -26,8 +26,6 @@ _URI: Final = re.compile(
     re.DOTALL,
 )
 _FUNCTION: Final = re.compile(r"/?[^/]+/functions/(?P<name>.+)/invocations")
-_PLACE: Final = re.compile(r"\{([A-Za-z0-9._:-]+)\+?\}")
-_DOTS: Final = re.compile(r"(?:^|/)(?:\.|%2e){1,2}(?:/|$)", re.IGNORECASE)
 FORBIDDEN: Final = frozenset({
     "authorization", "connection", "content-length", "expect", "proxy-authenticate", "te", "transfer-encoding",
 })  # fmt: skip
@@ -79,7 +77,7 @@ class AwsIntegration:
         if found is None:
             raise IntegrationFailed(CONFIGURATION, "AWS ARN for integration must contain path or action")
         headers = {name.lower(): value for name, value in sent.headers.items()}
-        rest = _placed(found["rest"], sent)
+        rest = placed(found["rest"], sent.path)
         if found["service"] == "lambda" and headers.get(_ASYNCHRONOUS, "RequestResponse") == "RequestResponse":
             named = _FUNCTION.fullmatch(unquote(rest))
             if named is not None:
@@ -115,17 +113,3 @@ def _error_message(payload: bytes) -> str | None:
         return None
     message = value.get("errorMessage") if isinstance(value, dict) else None
     return message if isinstance(message, str) else None
-
-
-def _placed(text: str, sent: Outgoing) -> str:
-    """A path with mapped values in place of `{name}`. Raises: IntegrationFailed."""
-
-    def place(found: re.Match[str]) -> str:
-        value = sent.path.get(found[1])
-        if value is None:
-            raise IntegrationFailed(CONFIGURATION, f"no value is mapped to {found[1]} of the path")
-        if _DOTS.search(value):
-            raise IntegrationFailed(CONFIGURATION, "the path would leave that of the integration")
-        return quote(value, safe="/%:@!$&'()*+,;=~-._")
-
-    return _PLACE.sub(place, text)

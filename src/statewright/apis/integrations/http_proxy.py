@@ -8,16 +8,15 @@ Source: API Gateway developer guide, "HTTP integrations"; recorded requests of R
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Final
-from urllib.parse import quote, unquote, urlencode, urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from statewright.apis.calls import CallContext, Integration, IntegrationFailed, Request, Response
 from statewright.apis.integrations.lambda_events import forwarded, trace_id
 from statewright.apis.integrations.lambda_proxy import with_variables
-from statewright.apis.integrations.mapping import mapped_parameters
+from statewright.apis.integrations.mapping import mapped_parameters, placed
 from statewright.clock import Clock
 from statewright.integrations.blocking import BlockingCalls
 from statewright.integrations.http_requests import Client, NoAnswer
@@ -30,7 +29,6 @@ _HELD_BACK: Final = frozenset({
     "connection", "content-length", "expect", "host", "keep-alive", "max-forwards", "proxy-authenticate",
     "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "via",
 })  # fmt: skip
-_PLACE: Final = re.compile(r"\{([A-Za-z0-9._:-]+)\+?\}")
 
 
 class HttpProxy:
@@ -100,15 +98,7 @@ def url_of(
     """
     text = with_variables(uri, context)
 
-    def place(found: re.Match[str]) -> str:
-        value = (context.path_parameters if mapped is None else mapped).get(found[1])
-        if value is None:
-            raise IntegrationFailed("API_CONFIGURATION_ERROR", f"the path has no parameter {found[1]}")
-        if any(one in (".", "..") for one in unquote(value).replace("\\", "/").split("/")):
-            raise IntegrationFailed("INTEGRATION_FAILURE", "the path would leave that of the integration")
-        return quote(value, safe="/%:@!$&'()*+,;=~-._")
-
-    url = _PLACE.sub(place, text)
+    url = placed(text, context.path_parameters if mapped is None else mapped)
     if not url.startswith(("http://", "https://")) or urlsplit(url).netloc != urlsplit(text).netloc:
         raise IntegrationFailed("API_CONFIGURATION_ERROR", "the address is no URL of HTTP")
     query = request.query_string if query is None else query

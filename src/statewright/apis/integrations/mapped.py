@@ -66,8 +66,13 @@ def _in_context(names: list[str], context: CallContext) -> str | None:
 def _in_body(path: str, request: Request) -> str | None:
     if not path:
         return request.body.decode("utf-8", "replace") if request.body else None
+    return in_json(path, request.body)
+
+
+def in_json(path: str, body: bytes) -> str | None:
+    """The value at a JSONPath without its `$`, as text; `None` if the body is no JSON or has none."""
     try:
-        found = compile_path("$" + path).find(parse_json(request.body))
+        found = compile_path("$" + path).find(parse_json(body))
     except (JsonTextError, PathNotFound, PathSyntaxError, ExecutionFailure):
         return None
     return None if found is None else found if isinstance(found, str) else dump_json(found)

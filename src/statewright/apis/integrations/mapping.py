@@ -15,15 +15,16 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import quote, unquote
 
 from statewright.apis.calls import CallContext, Integration, IntegrationFailed, IntegrationResponse, Request, Response
 from statewright.apis.gateway_responses import method_request
 from statewright.apis.integrations.lambda_events import forwarded, is_binary_type, trace_id
+from statewright.apis.integrations.mapped import in_json
 from statewright.apis.templates.failures import BodyIsNotJson, RenderingFailed, TemplateSyntaxError
-from statewright.apis.templates.template import LONG_TEMPLATE, Inputs, Rendered, compile_template, render_here
-from statewright.errors import ExecutionFailure
-from statewright.payload import Json, JsonTextError, dump_json, parse_json
-from statewright.query.jsonpath import PathNotFound, PathSyntaxError, compile_path
+from statewright.apis.templates.rendering import Inputs, Rendered
+from statewright.apis.templates.template import LONG_TEMPLATE, compile_template, render_here
+from statewright.payload import Json, dump_json
 from statewright.query.linear_regex import LinearRegex, compile_regex
 
 JSON_TYPE: Final = "application/json"
@@ -31,6 +32,7 @@ CONFIGURATION: Final = "API_CONFIGURATION_ERROR"
 _NO_HEADERS: Final = frozenset({"content-length", "transfer-encoding"})
 """Headers that no integration may map (recorded)."""
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_PLACE: Final = re.compile(r"\{([A-Za-z0-9._:-]+)\+?\}")
 _FLAGS: Final = re.compile(r"\(\?([is]{1,2})\)")
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
@@ -182,7 +184,24 @@ def request_value(source: str, request: Request, context: CallContext) -> str | 
         return ",".join(request.query[name]) if name in request.query else None
     if source == "method.request.body":
         return request.body.decode("utf-8", "replace")
-    return _in_json(source.removeprefix("method.request.body"), request.body) if kind.startswith("body") else None
+    return in_json(source.removeprefix("method.request.body"), request.body) if kind.startswith("body") else None
+
+
+def placed(text: str, values: Mapping[str, str]) -> str:
+    """A path with values in place of `{name}`, escaped but for what they bring escaped. Raises: IntegrationFailed.
+
+    Dots that would leave the path of the integration are refused.
+    """
+
+    def place(found: re.Match[str]) -> str:
+        value = values.get(found[1])
+        if value is None:
+            raise IntegrationFailed(CONFIGURATION, f"the path has no parameter {found[1]}")
+        if any(one in (".", "..") for one in unquote(value).replace("\\", "/").split("/")):
+            raise IntegrationFailed("INTEGRATION_FAILURE", "the path would leave that of the integration")
+        return quote(value, safe="/%:@!$&'()*+,;=~-._")
+
+    return _PLACE.sub(place, text)
 
 
 def _common_value(source: str, context: CallContext) -> str | None:
@@ -208,15 +227,7 @@ def _response_value(source: str, answer: Response, request: Request, context: Ca
         return None if not values else values[-1] if kind == "header" else ",".join(values)
     if source == "integration.response.body":
         return answer.body.decode("utf-8", "replace")
-    return _in_json(source.removeprefix("integration.response.body"), answer.body) if kind.startswith("body") else None
-
-
-def _in_json(path: str, body: bytes) -> str | None:
-    try:
-        found = compile_path("$" + path).find(parse_json(body))
-    except (JsonTextError, PathNotFound, PathSyntaxError, ExecutionFailure):
-        return None
-    return None if found is None else found if isinstance(found, str) else dump_json(found)
+    return in_json(source.removeprefix("integration.response.body"), answer.body) if kind.startswith("body") else None
 
 
 def _parameters(request: Request, context: CallContext) -> dict[str, dict[str, str]]:
@@ -234,9 +245,9 @@ def _parameters(request: Request, context: CallContext) -> dict[str, dict[str, s
 def _joined(value: Json) -> str:
     if isinstance(value, list):
         return ",".join(map(_joined, value))
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return value if isinstance(value, str) else dump_json(value)
+    if isinstance(value, str | int | float | dict) or value is None:
+        return value if isinstance(value, str) else dump_json(value)
+    return ""
 
 
 def _check_header(name: str, value: str) -> None:

@@ -12,7 +12,16 @@ from typing import Final, Never
 
 from statewright.apis.templates import gateway
 from statewright.apis.templates.failures import RenderingFailed, syntax_error
-from statewright.apis.templates.methods import CHANGING, KNOWN, NO_SUCH, Loop, index_of, methods_of, property_of
+from statewright.apis.templates.methods import (
+    CHANGING,
+    KNOWN,
+    NO_SUCH,
+    Loop,
+    index_of,
+    methods_of,
+    position,
+    property_of,
+)
 from statewright.apis.templates.rendering import MOST_ITERATIONS, Rendering
 from statewright.apis.templates.texts import PATTERNED, check_pattern, check_replacement
 from statewright.apis.templates.tree import (
@@ -49,7 +58,8 @@ Execute = Callable[[Rendering, list[str]], None]
 
 MOST_MACROS: Final = 20
 """Macros that may call one another. Source: Velocity's own default."""
-LONGEST_RANGE: Final = 100_000
+LONGEST_RANGE: Final = 10_000
+"""Numbers of a range, ten times as many as a loop visits. Ours."""
 SHORT: Final = 64
 """Characters of a text that the static cost of a reference covers."""
 _GATEWAY: Final = frozenset({"input", "util", "context", "stageVariables"})
@@ -198,9 +208,7 @@ class Compiler:
             if isinstance(held, dict):
                 held[text_of(key, run)] = result
             elif isinstance(held, list) and key.__class__ is int:
-                if not -len(held) <= key < len(held):
-                    raise RenderingFailed(f"index {key} is out of bounds for a list of {len(held)}")
-                held[key] = result
+                held[position(held, key)] = result
 
         return execute
 
@@ -329,7 +337,7 @@ class Compiler:
                 return None
             if abs(end - begin) >= LONGEST_RANGE:
                 raise RenderingFailed(f"a range has more than {LONGEST_RANGE} numbers")
-            run.spend(1 + abs(end - begin) // 8)
+            run.spend(1 + abs(end - begin))
             return Items(range(begin, end + 1) if begin <= end else range(begin, end - 1, -1))
 
         return evaluate

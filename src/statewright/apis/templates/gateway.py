@@ -16,7 +16,7 @@ from urllib.parse import quote_plus, unquote_plus
 
 from statewright.apis.templates.failures import RenderingFailed
 from statewright.apis.templates.rendering import Rendering
-from statewright.apis.templates.values import copied, counted_json, text_of
+from statewright.apis.templates.values import counted_json, text_of
 from statewright.errors import ExecutionFailure
 from statewright.payload import Json, JsonTextError, parse_json
 from statewright.query.fence import FENCE
@@ -45,7 +45,7 @@ def read_path(path: JsonPath, run: Rendering) -> Json:
     found = _found(path, run)
     if found is _MISSING:
         return None
-    return found if run.shares_document or found.__class__ not in (dict, list) else copied(found, run)
+    return found if run.shares_document or found.__class__ not in (dict, list) else run.copied(found)
 
 
 def read_json(path: JsonPath, run: Rendering) -> Json:

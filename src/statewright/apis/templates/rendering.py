@@ -27,6 +27,8 @@ MOST_CHARACTERS: Final = 48 * 1024 * 1024
 """Characters of all texts that one rendering makes. Ours: they may all be held at once."""
 MOST_ITERATIONS: Final = 1_000
 """Iterations of one `#foreach`. Source: quota "Number of iterations in a #foreach ... #end loop", 1,000."""
+DEEPEST: Final = 100
+"""Nesting of a value that is written or copied. Ours."""
 _CHARACTERS_A_UNIT: Final = 128
 
 
@@ -63,7 +65,7 @@ class Rendering:
     def __init__(self, inputs: Inputs, *, shares_document: bool, uses_context: bool) -> None:
         self.inputs = inputs
         self.variables: JsonObject = {}
-        self.context: JsonObject = _context(inputs.context) if uses_context else {}
+        self.context: JsonObject = {}
         self.allowance = FENCE.allowance
         self.left = MOST_WORK if self.allowance is None else self.allowance.visits
         self.depth = 0
@@ -71,6 +73,9 @@ class Rendering:
         """True if the template changes no value, so that no part of the body has to be copied."""
         self._left_characters = MOST_CHARACTERS
         self._document: Json = None
+        if uses_context:
+            given = dict(inputs.context) if shares_document else self.copied(inputs.context)
+            self.context = _with_overrides(given)
 
     def spend(self, work: int) -> None:
         """Count work before it is done. Raises: RenderingFailed, LeavesTheLoop."""
@@ -89,6 +94,18 @@ class Rendering:
         if self._left_characters < 0:
             raise RenderingFailed(f"the texts that the template makes have more than {MOST_CHARACTERS} characters")
 
+    def copied(self, value: Json, depth: int = 0) -> Json:
+        """A copy of a value that the template may change. Raises: RenderingFailed, LeavesTheLoop."""
+        if depth > DEEPEST:
+            raise RenderingFailed(f"a value is nested more than {DEEPEST} levels deep")
+        if isinstance(value, Mapping):
+            self.spend(1 + len(value))
+            return {name: self.copied(item, depth + 1) for name, item in value.items()}
+        if isinstance(value, list):
+            self.spend(1 + len(value))
+            return [self.copied(item, depth + 1) for item in value]
+        return value
+
     def document(self) -> Json:
         """The body as JSON; an empty one is `{}`. Raises: BodyIsNotJson."""
         if self._document is None:
@@ -104,12 +121,11 @@ class Rendering:
         return self._document
 
 
-def _context(given: Mapping[str, Json]) -> JsonObject:
-    """A copy whose overrides may be changed."""
-    copied = {name: dict(value) if isinstance(value, dict) else value for name, value in given.items()}
-    request = copied.setdefault("requestOverride", {})
-    for kind in ("path", "header", "querystring"):
-        request[kind] = dict(request.get(kind) or {})
-    response = copied.setdefault("responseOverride", {})
-    response["header"] = dict(response.get("header") or {})
-    return copied
+def _with_overrides(context: JsonObject) -> JsonObject:
+    """`$context` with overrides of its own, each with the maps that a template sets members of."""
+    request = context.get("requestOverride") or {}
+    kinds = {kind: dict(request.get(kind) or {}) for kind in ("path", "header", "querystring")}
+    response = context.get("responseOverride") or {}
+    context["requestOverride"] = {**request, **kinds}
+    context["responseOverride"] = {**response, "header": dict(response.get("header") or {})}
+    return context

@@ -10,9 +10,10 @@ from functools import lru_cache
 from typing import Final
 
 from statewright.apis.templates.compiling import Compiler, Execute, Stop
-from statewright.apis.templates.failures import BodyIsNotJson, RenderingFailed, TemplateSyntaxError
+from statewright.apis.templates.failures import RenderingFailed, TemplateSyntaxError
 from statewright.apis.templates.parser import parse
 from statewright.apis.templates.rendering import LONGEST_TEXT, Inputs, Rendered, Rendering
+from statewright.errors import ExecutionFailure
 
 CACHED: Final = 512
 """Compiled templates that a process keeps."""
@@ -42,6 +43,8 @@ class Template:
             pass
         except RecursionError:
             raise RenderingFailed("the template nests too deep") from None
+        except ExecutionFailure as failure:
+            raise RenderingFailed(failure.cause) from None
         if sum(map(len, out)) > LONGEST_TEXT:
             raise RenderingFailed(f"the template makes a text of more than {LONGEST_TEXT} characters")
         context = run.context
@@ -65,6 +68,3 @@ def render_here(text: str, inputs: Inputs) -> Rendered | RenderingFailed:
         return failure
     except TemplateSyntaxError as error:
         return RenderingFailed(str(error))
-
-
-__all__ = ["BodyIsNotJson", "Inputs", "Rendered", "RenderingFailed", "Template", "compile_template", "render_here"]

@@ -1,22 +1,21 @@
 """Values of templates and their texts, as Java would write them.
 
 A value is JSON. Lists that a template makes are `Items`, because Java writes them otherwise than those of the body.
-Writing, comparing and copying values is counted as work of the rendering: they may share structure.
+Writing and comparing values is counted as work of the rendering: they may share structure.
 
 Source: observed: `$input.path` prints an object as `{a=b}`, a list as JSON, null and what is missing as nothing.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from statewright.apis.templates.failures import RenderingFailed
-from statewright.apis.templates.rendering import LONGEST_TEXT, Rendering
+from statewright.apis.templates.rendering import DEEPEST, LONGEST_TEXT, Rendering
 from statewright.payload import Json, dump_json, size_of
 from statewright.query.comparison import is_number, json_equal
 
-DEEPEST: Final = 100
-"""Nesting of a value that is written or copied. Ours."""
 MOST_BITS: Final = 512
 """Bits of a number. Ours: Java's numbers grow without bound here."""
 
@@ -92,7 +91,9 @@ def _container_text(value: Json, depth: int) -> str:
         return "null"
     if value.__class__ is bool:
         return "true" if value else "false"
-    return double_text(value) if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return double_text(value)
+    return str(value) if isinstance(value, str | int) else ""
 
 
 def json_text(value: Json) -> str:
@@ -109,7 +110,7 @@ def _plain(value: Json, depth: int) -> Json:
         return {name: _plain(item, depth + 1) for name, item in value.items()}
     if isinstance(value, list):
         return [_plain(item, depth + 1) for item in value]
-    return value
+    return value if value is None or isinstance(value, str | int | float) else ""
 
 
 def counted_json(value: Json, run: Rendering) -> str:
@@ -117,19 +118,6 @@ def counted_json(value: Json, run: Rendering) -> str:
     if value.__class__ in _CONTAINERS:
         run.spend_text(size_of(value, LONGEST_TEXT), 2)
     return dump_json(value)
-
-
-def copied(value: Json, run: Rendering, depth: int = 0) -> Json:
-    """A copy that the template may change."""
-    if depth > DEEPEST:
-        raise RenderingFailed(f"a value is nested more than {DEEPEST} levels deep")
-    if isinstance(value, dict):
-        run.spend(1 + len(value))
-        return {name: copied(item, run, depth + 1) for name, item in value.items()}
-    if isinstance(value, list):
-        run.spend(1 + len(value))
-        return [copied(item, run, depth + 1) for item in value]
-    return value
 
 
 _CONTAINERS: Final = frozenset({dict, list})
@@ -140,8 +128,7 @@ def double_text(number: float) -> str:
     if number != number or number in (float("inf"), float("-inf")):
         return "NaN" if number != number else "Infinity" if number > 0 else "-Infinity"
     if number == 0 or 1e-3 <= abs(number) < 1e7:
-        text = repr(number)
-        return text if "e" not in text else f"{number:f}"
+        return repr(number)
     digits, _, exponent = f"{abs(number)!r}".partition("e")
     whole, _, fraction = digits.partition(".")
     fraction = "" if fraction == "0" else fraction
@@ -190,7 +177,7 @@ def arithmetic(operator: str, left: Json, right: Json, run: Rendering) -> Json:
         return None
     try:
         result = _calculated(operator, left, right)
-    except (ZeroDivisionError, OverflowError):
+    except (ZeroDivisionError, OverflowError, ValueError):
         return None
     if isinstance(result, int) and result.bit_length() > MOST_BITS:
         raise RenderingFailed(f"a number has more than {MOST_BITS} bits")
@@ -210,6 +197,4 @@ def _calculated(operator: str, left: float, right: float) -> float:
         return quotient if operator == "/" else left - quotient * right
     if operator == "/":
         return left / right
-    import math
-
     return math.fmod(left, right)

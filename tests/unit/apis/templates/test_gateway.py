@@ -7,7 +7,8 @@ import json
 import pytest
 
 from statewright.apis.templates.failures import BodyIsNotJson, RenderingFailed
-from statewright.apis.templates.template import Inputs, Rendered, compile_template
+from statewright.apis.templates.rendering import Inputs, Rendered
+from statewright.apis.templates.template import compile_template
 from statewright.apis.templates.values import double_text
 
 BODY = json.dumps({
@@ -104,6 +105,23 @@ def test_overrides_are_returned_and_the_inputs_stay_as_they_are() -> None:
         "querystring": {"page": "2"}, "header": {"a": ["b", "c"]}, "path": {"id": "a b"},
     }  # fmt: skip
     assert given == {"responseOverride": {"header": {"kept": "1"}}}
+
+
+def test_no_template_changes_what_other_requests_see() -> None:
+    context = {"authorizer": {"claims": {"sub": "ada"}}, "identity": {"user": "u"}}
+    text = "#set($x = $context.authorizer.claims.put('sub', 'eve'))#set($y = $context.identity.put('user', 'v'))"
+    assert render(text + "$context.authorizer.claims.sub", Inputs("", {}, context)).text == "eve"
+    assert context == {"authorizer": {"claims": {"sub": "ada"}}, "identity": {"user": "u"}}
+
+
+def test_the_state_of_a_loop_has_no_text() -> None:
+    text = "#foreach($i in [1])[$foreach]#set($l = $input.path('$.list'))#set($x = $l.add($foreach))$l#end"
+    assert render(text).text == '[][{"n":1},{"n":2,"none":null},""]'
+
+
+def test_numbers_beyond_those_of_java() -> None:
+    text = "#set($n = 0.0)#set($inf = $n.parseDouble('1e400'))#set($r = $inf % 2)$inf [$r]"
+    assert render(text).text == "Infinity []"
 
 
 def test_changes_of_the_body_are_those_of_one_copy() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from statewright.apis.templates.failures import RenderingFailed, TemplateSyntaxError
-from statewright.apis.templates.template import Inputs, compile_template
+from statewright.apis.templates.rendering import Inputs
+from statewright.apis.templates.template import compile_template
 
 
 def rendered(text: str, body: str = "") -> str:
