@@ -254,6 +254,9 @@ def test_what_an_http_api_refuses(gateway):
          "BadRequestException"),
         ("create_integration", {"IntegrationType": "AWS_PROXY", "IntegrationSubtype": "SQS-SendMessage",
                                 "RequestParameters": {"QueueUrl": "u"}}, "BadRequestException"),
+        ("create_integration", {"IntegrationType": "HTTP_PROXY", "IntegrationUri": "http://127.0.0.1:1/",
+                                "IntegrationMethod": "GET", "RequestParameters": {"append:header.x": "1"}},
+         "BadRequestException"),
         ("get_stage", {"StageName": "none"}, "NotFoundException"),
     ):  # fmt: skip
         with pytest.raises(ClientError) as refused:

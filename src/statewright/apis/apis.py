@@ -114,10 +114,9 @@ class Apis:
         settings: JsonMapping,
         tags: Mapping[str, str],
         members: Sequence[Member] = (),
-        id: str = "",
     ) -> Held:
         """Create an API with its first members; their field `api` is set here."""
-        api = Api(id or self.new_id(API_ID), protocol, settings, self._clock.now_ms(), dict(tags))
+        api = Api(self.new_id(API_ID), protocol, settings, self._clock.now_ms(), dict(tags))
         own = [replace(one, api=api.id) for one in members]
         stored = await self._apis.write(api, also=[MEMBER.row(one) for one in own])
         held = self._held[api.id] = Held(stored)

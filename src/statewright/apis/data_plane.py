@@ -138,6 +138,8 @@ class DataPlane:
             member = held.of(STAGE)[name]
             settings = member.settings
             snapshot = self.apis.deployed(held, member)
+            for key in [key for key in self._ready if self.apis.found(key[0]) is None]:
+                del self._ready[key]
             stage: CompiledStage
             if held.api.protocol == HTTP_API:
                 stage = HttpStage(held.api.settings, snapshot, self._http_calls)

@@ -431,3 +431,24 @@ def test_a_template_that_forgot_its_transform_is_read(tmp_path: Path) -> None:
     project = read(tmp_path, "Resources:\n  T: {Type: AWS::Serverless::SimpleTable}\n")
     assert project.resources["T"].type == "AWS::DynamoDB::Table"
     assert "no Transform" in texts(project)[0]
+
+
+@pytest.mark.parametrize(
+    "auth", ["ApiKeyRequired: true", "DefaultAuthorizer: A", "ResourcePolicy: {IpRangeBlacklist: [a]}"]
+)
+def test_an_api_that_was_meant_to_be_closed_is_not_opened(tmp_path: Path, auth: str) -> None:
+    project = serverless(
+        tmp_path,
+        f"""\
+        Web: {{Type: AWS::Serverless::Api, Properties: {{StageName: live, Auth: {{{auth}}}}}}}
+        Work:
+          Type: AWS::Serverless::Function
+          Properties:
+            Runtime: python3.12
+            Handler: index.handler
+            InlineCode: x
+            Events: {{Get: {{Type: Api, Properties: {{RestApiId: !Ref Web, Path: /a, Method: get}}}}}}
+        """,
+    )
+    assert {one.type for one in project.resources.values()} == {"AWS::Serverless::Api", "AWS::Lambda::Function"}
+    assert "so it stays closed" in "\n".join(texts(project, "WARNING"))

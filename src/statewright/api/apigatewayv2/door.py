@@ -46,7 +46,7 @@ class Address:
 
 def leads_to_api(path: str, host: str) -> bool:
     """True if a request is for an API, and not for the operations of this server."""
-    return path.startswith(PATH) or ".execute-api." in host
+    return path.startswith(PATH) or ".execute-api." in host.lower()
 
 
 def address_of(raw_path: str, host: str) -> Address:
@@ -174,7 +174,7 @@ async def _send(
     send: Callable[[Message], Awaitable[None]], method: str, response: Response, where: Address, request_id: str
 ) -> None:
     body = response.body
-    headers = [(name.encode("latin-1"), _bytes(value)) for name, value in response.headers]
+    headers = [(_bytes(name), _bytes(value)) for name, value in response.headers]
     headers.append((b"apigw-requestid", request_id.encode()))
     if not where.is_own_origin:
         headers = [one for one in headers if one[0].lower() not in _SANDBOX]
@@ -187,10 +187,13 @@ async def _send(
     await send({"type": "http.response.body", "body": b"" if method == "HEAD" else body})
 
 
+_BLANKS: Final = {code: " " for code in (*range(32), 127) if code != 9}
 _SANDBOX: Final = frozenset(name for name, _ in guard.HARMLESS)
 
 
 def _bytes(value: str) -> bytes:
+    """A part of a header. Controls, which would end it, become blanks: a value may be mapped from a query."""
+    value = value.translate(_BLANKS)
     try:
         return value.encode("latin-1")
     except UnicodeEncodeError:

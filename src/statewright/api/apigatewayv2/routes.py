@@ -151,6 +151,12 @@ def _check_integration(settings: JsonObject) -> None:
             raise bad_request("IntegrationSubtype is only supported for integrations of type AWS_PROXY")
         check_subtype(subtype, settings.get("RequestParameters") or {})
         return
+    mapped = [one for one in ("RequestParameters", "ResponseParameters") if settings.get(one)]
+    if mapped:
+        raise bad_request(
+            f"This version of Statewright maps parameters of integrations with a subtype only: leave out "
+            f"{' and '.join(mapped)}, or read them in the function or server."
+        )
     if not uri:
         raise bad_request("IntegrationUri is required for integrations without IntegrationSubtype")
     version = settings.setdefault("PayloadFormatVersion", "1.0" if kind == "HTTP_PROXY" else "")

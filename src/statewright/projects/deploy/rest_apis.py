@@ -74,6 +74,7 @@ def api(site: Site, wanted: Wanted) -> Mapping[str, Json]:
         ]
         if changes:
             site.change(SERVICE, "UpdateRestApi", restApiId=before, patchOperations=changes)
+    site.ignored(wanted, "Policy")
     known = shown.get("id", TO_COME)
     return {"Ref": known, "RestApiId": known, "RootResourceId": shown.get("rootResourceId", TO_COME)}
 

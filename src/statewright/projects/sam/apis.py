@@ -21,7 +21,7 @@ from statewright.projects.resources import Place, Resource
 
 IMPLICIT_REST: Final = "ServerlessRestApi"
 IMPLICIT_HTTP: Final = "ServerlessHttpApi"
-_OPEN: Final = frozenset({"ApiKeyRequired", "UsagePlan", "AddDefaultAuthorizerToCorsPreflight", "Authorizers"})
+_OPEN: Final = frozenset({"UsagePlan", "AddDefaultAuthorizerToCorsPreflight", "Authorizers"})
 """Members of an API's `Auth` that ask for no authorizer of every event."""
 _USED: Final = (
     "Name", "CorsConfiguration", "StageName", "StageVariables", "BinaryMediaTypes", "Description", "DefinitionBody",
