@@ -33,6 +33,7 @@ from statewright.engine.machines.programs import Refine
 from statewright.events.archives.records import Keeper
 from statewright.events.deliveries import Deliveries
 from statewright.events.delivery_records import POST
+from statewright.files.data_folder import folder_of
 from statewright.integrations.registry import Registry
 from statewright.metrics.recorder import Recorder
 from statewright.regions import Accounts, Regions
@@ -157,11 +158,10 @@ def assemble(
     def regions_of(account: str) -> Regions[System]:
         def other(region: str, rows: RegionalStore) -> System:
             own = replace(config, region=region)
-            folder = data / "regions" / region if data is not None else None
+            folder = folder_of(data, region, account) if data is not None else None
             if account:
                 # The connections of the settings have passwords of the default account.
                 own = replace(own, account=account, connections={})
-                folder = data / "accounts" / account / region if data is not None else None
             if data is not None:
                 # Imported here: a first test imports no functions.
                 from statewright.functions.node_sdk import node_sdk

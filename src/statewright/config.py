@@ -164,6 +164,11 @@ class Config:
         parts = arn.split(":", 5)
         return len(parts) > 4 and parts[0] == "arn" and parts[4] not in ("", self.account)
 
+    def signer(self, preferred: str | None = None) -> tuple[str, str] | None:
+        """An access key of the settings and its secret: the preferred one if it is there, else the first."""
+        key = preferred if preferred in self.credentials else next(iter(self.credentials), None)
+        return (key, self.credentials[key]) if key is not None else None
+
     @property
     def here(self) -> str:
         """The region, with its account if the server has several, for texts."""

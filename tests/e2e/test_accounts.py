@@ -153,6 +153,22 @@ def test_a_function_runs_with_credentials_of_its_account(served):
     assert answer == {"account": THEIRS, "arn": theirs.arn("lambda", "function:who")}
 
 
+def test_each_account_deploys_the_same_project(served, statewright, tmp_path, monkeypatch):
+    settings_in(tmp_path)
+    queue = {"Type": "AWS::SQS::Queue", "Properties": {"QueueName": "of-project"}}
+    (tmp_path / "template.json").write_text(json.dumps({"Resources": {"Q": queue}}))
+    monkeypatch.chdir(tmp_path)
+    for number in (OURS, THEIRS):
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEYS[number][0])
+        for outcome in ("created", "unchanged"):
+            done = statewright("deploy", ".", "--endpoint", served.url, "-o", "json")
+            assert done.code == 0, done.out + done.err
+            assert [one["outcome"] for one in json.loads(done.out)["resources"]] == [outcome]
+        of = Account(served, number)
+        assert of.sqs.get_queue_url(QueueName="of-project")["QueueUrl"].endswith(f"/{number}/of-project")
+    assert "of-project" in statewright("queue", "list", "--endpoint", served.url).out
+
+
 def test_executions_and_buckets_of_another_account_go_on_after_a_kill(tmp_path: Path):
     options = ("--config", settings_in(tmp_path))
     first = Server(tmp_path / "data", *options)

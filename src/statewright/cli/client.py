@@ -455,10 +455,8 @@ def _identity() -> tuple[str, str, str]:
     config = config_of(None, None)
     # Settings that name no region may not be the server's.
     region = chosen_region() or (config.region if config.region != DEFAULT_REGION else DEFAULT_SCOPE)
-    if config.credentials:
-        key, secret = next(iter(config.credentials.items()))
-        return key, secret, region
     key, secret = os.environ.get("AWS_ACCESS_KEY_ID", ""), os.environ.get("AWS_SECRET_ACCESS_KEY", "")
+    key, secret = config.signer(key) or (key, secret)
     return (key, secret, region) if key and secret else ("test", "test", region)
 
 

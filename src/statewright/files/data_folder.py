@@ -36,11 +36,23 @@ PARTS: Final = (
     "volatile.sock",
     ".backup",
     "restored",
+    "regions",
+    "accounts",
 )
 """Patterns of the names in a data folder."""
 
 _OTHERS_WRITE: Final = 0o022
 _masks: Final[list[int]] = []
+
+
+def folder_of(data: Path, region: str, account: str = "") -> Path:
+    """The folder of a region other than the default one; `account` is empty for the default account."""
+    return data / "accounts" / account / region if account else data / "regions" / region
+
+
+def folders(data: Path) -> list[Path]:
+    """A data folder, and the folders of its regions and accounts."""
+    return [data, *sorted(data.glob("regions/*")), *sorted(data.glob("accounts/*/*"))]
 
 
 def keep_private() -> None:

@@ -95,13 +95,15 @@ def copy_files(names: list[str], source: Path, target: Path, progress: Progress)
 
 def _names(folder: Path) -> Iterator[str]:
     """The files of a data folder or of a backup, by their names in there."""
+    from statewright.files.data_folder import folders
     from statewright.functions.functions import CODE
 
     for path in sorted((folder / OBJECTS).glob("*/*")):
         yield path.relative_to(folder).as_posix()
     # What is unpacked beside a package is unpacked again when it is needed.
-    for path in sorted((folder / CODE).glob("*.zip")):
-        yield path.relative_to(folder).as_posix()
+    for place in folders(folder):
+        for path in sorted((place / CODE).glob("*.zip")):
+            yield path.relative_to(folder).as_posix()
 
 
 def _link_or_copy(source: Path, target: Path) -> None:

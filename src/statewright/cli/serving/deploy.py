@@ -152,9 +152,8 @@ def _config_of(path: Path) -> Config:
 
 def _identity(config: Config) -> tuple[str, str, str]:
     """Key, secret and region of the calls of a deployment: its resources have this region in their ARNs."""
-    key, secret = next(iter(config.credentials.items()), ("", ""))
-    if not (key and secret):
-        key, secret = os.environ.get("AWS_ACCESS_KEY_ID", ""), os.environ.get("AWS_SECRET_ACCESS_KEY", "")
+    key, secret = os.environ.get("AWS_ACCESS_KEY_ID", ""), os.environ.get("AWS_SECRET_ACCESS_KEY", "")
+    key, secret = config.signer(key) or (key, secret)
     return (key, secret, config.region) if key and secret else ("test", "test", config.region)
 
 

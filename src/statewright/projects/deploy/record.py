@@ -9,15 +9,17 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
-from statewright.projects.deploy.calls import Call, CallRefused
+from statewright.projects.deploy.calls import Answer, Call, CallRefused
 from statewright.projects.deploy.kinds import Known
 
 BUCKET: Final = "statewright-projects"
 _FIRST_REGION: Final = "us-east-1"
 _VERSION: Final = 1
 _ENDING: Final = ".json"
+_ANOTHERS: Final = ("AccessDenied", "BucketAlreadyExists")
+"""Refusals of S3 for a bucket that another account has."""
 
 
 @dataclass(slots=True)
@@ -42,10 +44,25 @@ def bucket_of(region: str) -> str:
     return BUCKET if region == _FIRST_REGION else f"{BUCKET}-{region}"
 
 
+def _in_bucket(call: Call, operation: str, region: str, request: Mapping[str, Any]) -> Answer:
+    """Call S3 for the bucket of the records of a region. Raises: CallRefused.
+
+    If another account has the bucket of that name, the account has one with its number.
+    """
+    name = bucket_of(region)
+    try:
+        return call("s3", operation, {"Bucket": name, **request})
+    except CallRefused as refused:
+        if refused.code not in _ANOTHERS:
+            raise
+    account = call("sts", "GetCallerIdentity", {})["Account"]
+    return call("s3", operation, {"Bucket": f"{name}-{account}", **request})
+
+
 def read_record(call: Call, project: str, region: str = _FIRST_REGION) -> Record:
     """The record of a project in a region; an empty one where there is none. Raises: CallRefused."""
     try:
-        body = call("s3", "GetObject", {"Bucket": bucket_of(region), "Key": _key(project)})["Body"]
+        body = _in_bucket(call, "GetObject", region, {"Key": _key(project)})["Body"]
     except CallRefused as refused:
         if refused.is_missing or refused.is_unserved:
             return Record(project)
@@ -65,16 +82,15 @@ def write_record(call: Call, record: Record, region: str = _FIRST_REGION) -> Non
     """Keep a record; its bucket is made in `region` if there is none yet. Raises: CallRefused."""
     if not record.is_stored and not record.resources:
         return
-    bucket = bucket_of(region)
-    request = {"Bucket": bucket, "Key": _key(record.project), "Body": record.text().encode()}
+    request = {"Key": _key(record.project), "Body": record.text().encode()}
     try:
-        call("s3", "PutObject", request)
+        _in_bucket(call, "PutObject", region, request)
     except CallRefused as refused:
         if not refused.is_missing:
             raise
         place = {} if region == _FIRST_REGION else {"CreateBucketConfiguration": {"LocationConstraint": region}}
-        call("s3", "CreateBucket", {"Bucket": bucket, **place})
-        call("s3", "PutObject", request)
+        _in_bucket(call, "CreateBucket", region, place)
+        _in_bucket(call, "PutObject", region, request)
 
 
 class OtherProjects:
@@ -109,10 +125,10 @@ class OtherProjects:
         return self._read
 
     def _keys(self) -> Iterator[str]:
-        request: dict[str, str] = {"Bucket": bucket_of(self._region)}
+        request: dict[str, str] = {}
         while True:
             try:
-                page = self._call("s3", "ListObjectsV2", request)
+                page = _in_bucket(self._call, "ListObjectsV2", self._region, request)
             except CallRefused as refused:
                 if refused.is_missing or refused.is_unserved:
                     return

@@ -146,6 +146,21 @@ async def got_version(folder: Path, version: str) -> bytes:
         return b"".join([chunk async for chunk in stream])
 
 
+def test_code_of_other_regions_and_accounts_comes_with_a_backup(statewright: Run, tmp_path: Path):
+    data = tmp_path / "data"
+    asyncio.run(put(data, "small", b"in a row"))
+    names = [
+        f"{place}functions/code/0a.zip" for place in ("", "regions/eu-west-1/", "accounts/111122223333/us-east-1/")
+    ]
+    for name in names:
+        (data / name).parent.mkdir(parents=True)
+        (data / name).write_bytes(name.encode())
+    made = statewright("backup", "kept.db", "--data", str(data), "-o", "json")
+    assert (made.code, made.json["files"]) == (0, 3)
+    assert statewright("restore", "kept.db", "--data", "new").code == 0
+    assert [Path("new", name).read_bytes().decode() for name in names] == names
+
+
 def test_older_versions_come_with_a_backup(statewright: Run, tmp_path: Path):
     data = tmp_path / "data"
     older = asyncio.run(two_versions(data))
