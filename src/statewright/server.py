@@ -15,7 +15,7 @@ import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from pathlib import Path
 from socket import socket
@@ -36,7 +36,6 @@ from statewright.errors import InUse, Unavailable
 from statewright.files import data_folder
 from statewright.functions.runtimes import confinement
 from statewright.functions.workers.isolation import NONE, CannotIsolate, Isolation, isolation
-from statewright.metrics.recorder import Recorder
 from statewright.stopping import StopDeadline
 from statewright.stores import fail_points
 from statewright.stores.ids import made_ms
@@ -170,7 +169,6 @@ async def _serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> N
         hooks=options.hooks,
     )  # fmt: skip
     engine = system.engine
-    metrics = system.app.services.metrics
     engine.subscribe(_log_status)
     for others in (system.regions, system.accounts):
         if others is not None:
@@ -181,7 +179,7 @@ async def _serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> N
     origins = options.origins | options.config.http.origins
     check = _StoreCheck()
     api = Api(
-        system.app, origins, body_bytes, lambda: _samples(engine, listens, metrics, check.sample()),
+        system.app, origins, body_bytes, lambda: _samples(system, listens, check.sample()),
         lambda: check.state, lambda: system.app.integrations.volatile.played,
     )  # fmt: skip
     deadline = StopDeadline(options.timeouts.stop_seconds, lambda: _left_unwritten(engine))
@@ -393,32 +391,14 @@ def _log_status(change: StatusChange) -> None:
         )
 
 
-async def _samples(engine: Engine, listens: Listener, metrics: Recorder, *more: Sample) -> Iterable[Sample]:
-    found = await engine.metrics()
-    by_status = found.pop("executions_by_status")
-    closed = found.pop("executions_closed")
+async def _samples(system: System, listens: Listener, *more: Sample) -> Iterable[Sample]:
+    """The figures for `/metrics`: those of each region and account that runs, then those of the process."""
     used = resource.getrusage(resource.RUSAGE_SELF)
-    groups = engine.store.figures()
+    groups = system.engine.store.figures()
     connections = listens.server_state
+    of_places = [sample for one in system.all() for sample in await _samples_of(one)]
     return [
-        *(
-            Sample(
-                "statewright_executions",
-                "gauge",
-                "Executions in each status.",
-                by_status.get(status, 0),
-                {"status": status},
-            )
-            for status in STATUSES
-        ),
-        *(
-            Sample("statewright_executions_closed_total", "counter", "Executions closed.", count, {"status": status})
-            for status, count in closed.items()
-        ),
-        *(
-            Sample(f"statewright_{name}", "gauge", f"The engine's {name.replace('_', ' ')}, since the start.", value)
-            for name, value in found.items()
-        ),
+        *of_places,
         Sample("statewright_store_groups_total", "counter", "Groups of writes that were committed.", groups.groups),
         Sample("statewright_store_jobs_total", "counter", "Writes in these groups.", groups.jobs),
         Sample("statewright_store_seconds_total", "counter", "Time that these groups took.", groups.seconds_total),
@@ -426,20 +406,43 @@ async def _samples(engine: Engine, listens: Listener, metrics: Recorder, *more: 
         Sample("statewright_loop_lag_seconds", "gauge", "How late the event loop was.", listens.lag_seconds),
         Sample("statewright_loop_lag_seconds_most", "gauge", "How late it was at most.", listens.most_lag_seconds),
         Sample("statewright_loop_held_up_total", "counter", "Lags of half a second or more.", listens.watch.lags),
-        Sample(
-            "statewright_heavy_steps_total",
-            "counter",
-            "Steps and errands with expressions too heavy for the loop.",
-            engine.heavy.steps + engine.heavy.errands,
-        ),
         Sample("statewright_connections", "gauge", "Open connections.", len(connections.connections)),
         Sample("statewright_connections_most", "gauge", "How many may be open.", connections.most),
         Sample("statewright_connections_cut_total", "counter", "Connections given up as too slow.", connections.cut),
         Sample("process_cpu_seconds_total", "counter", "CPU time.", used.ru_utime + used.ru_stime),
         Sample("process_resident_memory_bytes", "gauge", "Resident memory.", _resident_bytes()),
         *more,
-        *published(metrics),
     ]
+
+
+async def _samples_of(system: System) -> Iterable[Sample]:
+    """The figures of one region of an account; those of the default one have no labels for that."""
+    app, engine = system.app, system.engine
+    found = await engine.metrics()
+    by_status = found.pop("executions_by_status")
+    closed = found.pop("executions_closed")
+    said = "Executions in each status."
+    samples = [
+        Sample("statewright_executions_closed_total", "counter", "Executions closed.", count, {"status": status})
+        for status, count in closed.items()
+    ]
+    heavy, words = (
+        engine.heavy.steps + engine.heavy.errands,
+        "Steps and errands with expressions too heavy for the loop.",
+    )
+    samples.append(Sample("statewright_heavy_steps_total", "counter", words, heavy))
+    samples += published(app.services.metrics)
+    is_default = system.regions is not None
+    for name, value in found.items():
+        # The store counts open executions of all places together.
+        if is_default or name not in ("executions_open", "map_runs_open"):
+            words = f"The engine's {name.replace('_', ' ')}, since the start."
+            samples.append(Sample(f"statewright_{name}", "gauge", words, value))
+    if is_default:
+        of_all = [Sample("statewright_executions", "gauge", said, by_status[one], {"status": one}) for one in STATUSES]
+        return of_all + samples
+    place = {"region": app.config.region} | ({"account": app.account} if app.account else {})
+    return [replace(sample, labels={**place, **sample.labels}) for sample in samples]
 
 
 def _resident_bytes() -> int:

@@ -81,6 +81,21 @@ def test_what_is_not_there_is_none(with_store):
     with_store(body)
 
 
+def test_open_executions_are_counted_by_shard(with_store):
+    async def body(store: Store) -> None:
+        there = first_id(1)
+        commits = [start(number, name, shard=shard, started_ms=START_MS) for number, name, shard in (
+            (1, "a", 0), (2, "b", 0), (there + 1, "c", 1), (there + 2, "d", 1), (first_id(2) + 1, "e", 2),
+        )]  # fmt: skip
+        for one in commits:
+            await store.executions.commit(one)
+        assert [await store.executions.count_open(shard) for shard in range(4)] == [2, 2, 1, 0]
+        await store.executions.commit(end(commits[2], 1))
+        assert [await store.executions.count_open(shard) for shard in range(4)] == [2, 1, 1, 0]
+
+    with_store(body)
+
+
 def test_a_step_writes_state_frames_and_tail(with_store):
     async def body(store: Store) -> None:
         first = start(1, frames={1: b"one", 2: b"two", 3: b"three"}, texts={b"a": b"A"})

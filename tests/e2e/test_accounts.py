@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,10 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from tests.deadlines import PATIENCE_SECONDS
 from tests.e2e.conftest import ROLE, Server, ended
 from tests.e2e.systems import RUNTIME, zipped
+from tests.postgres_server import server_or_skip
 
 OURS, THEIRS = "000000000000", "111122223333"
 KEYS = {OURS: ("AKIAOURS", "s3cret-of-ours"), THEIRS: ("AKIATHEIRS", "s3cret-of-theirs")}
@@ -153,6 +156,21 @@ def test_a_function_runs_with_credentials_of_its_account(served):
     assert answer == {"account": THEIRS, "arn": theirs.arn("lambda", "function:who")}
 
 
+def test_figures_have_labels_of_regions_and_accounts(served):
+    assert Account(served, THEIRS, THERE).sqs.list_queues()
+    with urllib.request.urlopen(served.url + "/metrics", timeout=PATIENCE_SECONDS) as answer:
+        lines = answer.read().decode().splitlines()
+    found = {line.partition(" ")[0] for line in lines if line.startswith("statewright_transitions")}
+    assert found >= {
+        "statewright_transitions",
+        f'statewright_transitions{{region="{HERE}",account="{THEIRS}"}}',
+        f'statewright_transitions{{region="{THERE}",account="{THEIRS}"}}',
+    }
+    assert [line for line in lines if line.startswith("# TYPE statewright_transitions")] == [
+        "# TYPE statewright_transitions gauge"
+    ]
+
+
 def test_each_account_deploys_the_same_project(served, statewright, tmp_path, monkeypatch):
     settings_in(tmp_path)
     queue = {"Type": "AWS::SQS::Queue", "Properties": {"QueueName": "of-project"}}
@@ -169,19 +187,23 @@ def test_each_account_deploys_the_same_project(served, statewright, tmp_path, mo
     assert "of-project" in statewright("queue", "list", "--endpoint", served.url).out
 
 
-def test_executions_and_buckets_of_another_account_go_on_after_a_kill(tmp_path: Path):
+@pytest.mark.parametrize("store", ["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
+def test_executions_and_buckets_of_regions_and_accounts_go_on_after_a_kill(tmp_path: Path, store: str):
     options = ("--config", settings_in(tmp_path))
+    if store == "postgres":
+        options += ("--store", server_or_skip().new_database())
     first = Server(tmp_path / "data", *options)
     theirs, there = Account(first, THEIRS), Account(first, THEIRS, THERE)
     started = [
         of.stepfunctions.start_execution(stateMachineArn=of.machine("hour", HOUR), name="one")["executionArn"]
-        for of in (there, theirs)
+        for of in (there, theirs, Account(first, OURS, THERE))
     ]
     theirs.s3.create_bucket(Bucket="kept")
     theirs.s3.put_object(Bucket="kept", Key="k", Body=b"kept")
     first.kill()
     second = Server(tmp_path / "data", *options)
-    for of, arn in zip((Account(second, THEIRS, THERE), Account(second, THEIRS)), started, strict=True):
+    again = Account(second, THEIRS, THERE), Account(second, THEIRS), Account(second, OURS, THERE)
+    for of, arn in zip(again, started, strict=True):
         assert ended(of.stepfunctions, arn)["status"] == "SUCCEEDED"
     assert Account(second, THEIRS).s3.get_object(Bucket="kept", Key="k")["Body"].read() == b"kept"
     assert refusal(Account(second, OURS).s3.get_object, Bucket="kept", Key="k") == ("AccessDenied", 403)

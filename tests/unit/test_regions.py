@@ -156,6 +156,26 @@ def test_calls_begin_so_many_regions_and_no_more(monkeypatch):
         assert clients(system)("sqs").list_queues()
 
 
+def test_open_executions_are_counted_in_their_region_also_after_a_restart(tmp_path: Path):
+    def found(system: VirtualSystem, region: str) -> float:
+        metrics = system.client("cloudwatch", region_name=region)
+        statistics = metrics.get_metric_statistics(
+            Namespace="AWS/States", MetricName="OpenExecutionCount", Statistics=["Maximum"], Period=60,
+            StartTime=system.now_ms / 1000 - 60, EndTime=system.now_ms / 1000 + 60,
+        )  # fmt: skip
+        return max((point["Maximum"] for point in statistics["Datapoints"]), default=0.0)
+
+    with VirtualSystem(data=tmp_path) as system:
+        hour(system.client("stepfunctions"))
+        clients(system)("sqs").list_queues()
+        assert (found(system, HERE), found(system, THERE)) == (1, 0)
+        hour(clients(system)("stepfunctions"))
+        assert (found(system, HERE), found(system, THERE)) == (1, 1)
+    with VirtualSystem(data=tmp_path) as system:
+        system.run_until(system.now_ms + 60_000)
+        assert (found(system, HERE), found(system, THERE)) == (1, 1)
+
+
 # ------------------------------------------------------------------ settings
 
 

@@ -72,7 +72,7 @@ class Shard:
         self.is_held = True
         newest = await self.store.newest_id(self.number)
         if self.meter is not None:
-            self.meter.count_open((await self.store.executions.count_by_status(None))["RUNNING"])
+            self.meter.count_open(await self.store.executions.count_open(self.number))
         self.ids.pass_by(newest)
 
     def limits_of(self, execution_type: str) -> Limits:

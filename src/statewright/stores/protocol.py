@@ -196,6 +196,9 @@ class ExecutionStore(Protocol):
         Every status is named; `None` counts all executions, `MAP_RUNS` all Map Runs.
         """
 
+    async def count_open(self, shard: int) -> int:
+        """The number of running executions of a shard; for a start, because it may cost a scan of a region's rows."""
+
     async def history(self, execution: int, *, first: int, pages: int, reverse: bool) -> list[HistoryPage]:
         """Pages from the one that holds event `first` on, in id order or reversed. `first=0` and reverse: the end."""
 

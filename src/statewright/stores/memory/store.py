@@ -167,6 +167,11 @@ class MemoryExecutions:
         self._check()
         return {status: self._counts[machine, status] for status in STATUSES}
 
+    async def count_open(self, shard: int) -> int:
+        self._check()
+        rows = (kept.row for kept in self.by_id.values())
+        return sum(1 for row in rows if row.shard == shard and row.status == "RUNNING" and row.machine >= 0)
+
     async def history(self, execution: int, *, first: int, pages: int, reverse: bool) -> list[HistoryPage]:
         self._check()
         kept = self.by_id.get(execution)

@@ -38,6 +38,9 @@ LIMIT ?
 -- name: counts
 SELECT status, sum(n) FROM execution_count WHERE machine = ? GROUP BY status
 
+-- name: count_open
+SELECT coalesce(sum(n), 0) FROM execution_count WHERE machine = ? AND status = ? AND shard = ?
+
 -- name: history
 SELECT first, n, at_ms, body FROM history
 WHERE execution = ?1

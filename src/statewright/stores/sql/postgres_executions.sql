@@ -46,6 +46,9 @@ LIMIT $5
 -- name: counts
 SELECT status, sum(n)::bigint FROM execution_count WHERE machine = $1 GROUP BY status
 
+-- name: count_open
+SELECT count(*) FROM execution WHERE status = $1 AND id BETWEEN $2 AND $3 AND machine >= 0
+
 -- name: history
 SELECT first, n, at_ms, body FROM history
 WHERE execution = $1

@@ -69,6 +69,11 @@ class SqliteExecutions:
         counts = dict(self._file.opened.read(lambda on: on.execute(_EXECUTIONS["counts"], (key,)).fetchall()))
         return {status: counts.get(number, 0) for number, status in enumerate(STATUSES)}
 
+    async def count_open(self, shard: int) -> int:
+        given = (ALL_MACHINES, STATUS_NUMBERS["RUNNING"], shard)
+        found = self._file.opened.read(lambda on: on.execute(_EXECUTIONS["count_open"], given).fetchone())
+        return int(found[0])
+
     async def history(self, execution: int, *, first: int, pages: int, reverse: bool) -> list[HistoryPage]:
         if reverse:
             text, start = _EXECUTIONS["history_reversed"], first or 2**63 - 1
