@@ -189,7 +189,7 @@ def test_each_account_deploys_the_same_project(served, statewright, tmp_path, mo
 
 @pytest.mark.parametrize("store", ["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
 def test_executions_and_buckets_of_regions_and_accounts_go_on_after_a_kill(tmp_path: Path, store: str):
-    options = ("--config", settings_in(tmp_path))
+    options: tuple[str, ...] = ("--config", settings_in(tmp_path))
     if store == "postgres":
         options += ("--store", server_or_skip().new_database())
     first = Server(tmp_path / "data", *options)
