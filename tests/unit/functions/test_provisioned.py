@@ -7,6 +7,7 @@ import pytest
 from statewright.functions import provisioned
 from statewright.functions.functions import Functions
 from statewright.functions.workers import pools
+from statewright.functions.workers.plans import WorkerPlan
 from tests.deadlines import PATIENCE_SECONDS, until_async
 from tests.unit.functions.running import create, document, on_functions, refusal
 
@@ -64,6 +65,8 @@ def test_workers_are_started_ahead_and_kept_while_they_are_idle(monkeypatch: pyt
 
 
 def test_a_worker_that_ends_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pools, "CHECK_MS", 10)
+
     async def test(functions: Functions) -> None:
         await published(functions, "import os\ndef handler(event, context):\n    os._exit(1)\n")
         await functions.provisioned.put("f", "1", 1)
@@ -71,6 +74,33 @@ def test_a_worker_that_ends_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None
         (first,) = pids(functions)
         await functions.invoke("f", b"{}", qualifier="1")
         await until_async(lambda: pids(functions) - {first}, "another worker")
+
+    on_functions(test)
+
+
+def test_a_worker_that_ends_as_soon_as_it_is_ready_is_replaced_by_the_next_check(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pools, "CHECK_MS", 1_000_000)
+    ending = "import os, threading\nthreading.Timer(0.01, os._exit, [1]).start()\ndef handler(event, context): ...\n"
+    starts: list[WorkerPlan] = []
+
+    def noted(plan: WorkerPlan) -> WorkerPlan:
+        starts.append(plan)
+        return plan
+
+    monkeypatch.setattr(pools, "ahead", noted)
+
+    async def test(functions: Functions) -> None:
+        await published(functions, ending)
+        await functions.provisioned.put("f", "1", 1)
+
+        def is_at_rest() -> bool:
+            pool = functions.invoker.pools.get("f", "1")
+            return pool is not None and bool(starts) and not pool.starting and not pool.workers
+
+        await until_async(is_at_rest, "the end of the worker")
+        assert len(starts) == 1
 
     on_functions(test)
 

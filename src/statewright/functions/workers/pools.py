@@ -63,7 +63,7 @@ class Pool:
         self.kept = 0
         """Workers that do not end while they are idle, and are started ahead."""
         self.start_problem: str | None = None
-        """Why the last worker that was started ahead did not become ready."""
+        """Why the last worker did not become ready; None if it did."""
         self.mean_ms = SHORT_MS + 1
         """Recent mean duration of an invocation."""
         self._background = Background("starting a worker")
@@ -101,9 +101,9 @@ class Pool:
         """Start so many workers ahead, and keep them."""
         self.kept = workers
         self.start_problem = None
-        self._fill()
+        self.fill()
 
-    def _fill(self) -> None:
+    def fill(self) -> None:
         """Start workers until there are those that are kept; one that cannot start ends the attempt."""
         while (
             self.start_problem is None
@@ -138,7 +138,7 @@ class Pool:
             self.starting -= 1
             self.start_problem = None
             if self.kept:
-                self._fill()
+                self.fill()
         if not worker.is_usable:
             worker.end(grace_seconds=0)
             return
@@ -177,7 +177,8 @@ class Pool:
                 )
         self._start_more()
         if self.kept:
-            self._fill()
+            # The check replaces it: a worker that ends as soon as it is ready must not be started without a pause.
+            self.pools.check_later()
 
     def end_idle(self, now_ms: int) -> None:
         """End workers that have been idle for long, except kept ones; of these, those whose credentials end."""
@@ -304,18 +305,18 @@ class Pools:
 
     def _check_all(self) -> None:
         self._check = None
-        if self.count == 0:
-            return
         now_ms = self.clock.now_ms()
         for pool in self.all():
             pool.end_idle(now_ms)
+            pool.fill()
             for worker in pool.workers:
                 if worker.in_hand is not None:
                     _check_size(worker)
             for worker in pool.idle:
                 if now_ms - worker.idle_since_ms >= FREEZE_MS:
                     worker.freeze()
-        self.check_later()
+        if self.count:
+            self.check_later()
 
     def close(self) -> None:
         """Forget all pools; the fork servers end the processes."""
