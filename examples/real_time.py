@@ -1,4 +1,4 @@
-"""The example systems on a real server: functions, buckets, queues, tables and machines, all made with boto3.
+"""The example systems on a real server: functions, buckets, queues, tables and machines, made with boto3.
 
 Used by `demo.py`. The functions are the files beside each definition, as they would be given to the cloud; waits of a
 minute or half of one are a second here.
@@ -16,13 +16,14 @@ import time
 import zipfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from node_sdk import Sdk
-from serving import Running, server, why
+from order_api import order_api
+from results import Result, Started, unless
+from serving import Running, server
 
 HERE = Path(__file__).parent
 ROLE = "arn:aws:iam::000000000000:role/demo"
@@ -52,33 +53,14 @@ MOST_TROUBLES = 10
 """How many lines of the functions' logs are shown when something went wrong."""
 
 
-@dataclass
-class Result:
-    """What became of one system: whether all is as it should be, and what to say of it."""
-
-    title: str
-    good: bool = False
-    seconds: float = 0.0
-    lines: list[str] = field(default_factory=list)
-    left_out: str = ""
-    """Why it did not run; it needs something that this machine does not have."""
-
-
-@dataclass
-class Started:
-    """What runs, and how far it is: called once in a while, it looks, and ends with a result."""
-
-    look: Callable[[], str]
-    result: Callable[[], Result]
-    over: Callable[[], bool]
-
-
 def run(progress: Callable[[str], None], sdk: Sdk) -> list[Result]:
     """Deploy the systems, run them at the same time, and tell how far they are until all are over."""
     settings = "" if sdk.folder is None else f"[functions]\nnode_modules = {json.dumps(str(sdk.folder))}\n"
     with tempfile.TemporaryDirectory() as place, server(f"{place}/data", settings) as running:
         progress(f"server on {running.endpoint}; putting {FILES:,} files into a bucket, making functions and queues")
-        systems = [make(running) for make in (file_pipeline, semaphore, nested_loop, job_poller, export_poller)]
+        systems = [
+            make(running) for make in (file_pipeline, semaphore, nested_loop, job_poller, export_poller, order_api)
+        ]
         systems.append(left_out(NODE_TITLE, sdk.lacking) if sdk.folder is None else node_semaphore(running))
         began = moved = time.monotonic()
         before: list[str] = []
@@ -148,11 +130,6 @@ def shown(running: Running, execution: str) -> dict[str, Any]:
     """An execution as it is now."""
     found: dict[str, Any] = running.client("stepfunctions").describe_execution(executionArn=execution)
     return found
-
-
-def unless(good: bool, *executions: dict[str, Any]) -> list[str]:
-    """What to say of executions when not all is good: a line for each, with its status, error and cause."""
-    return [] if good else [f"{execution['name']}: {why(execution)}" for execution in executions]
 
 
 def troubles(running: Running) -> list[str]:

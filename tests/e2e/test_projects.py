@@ -164,7 +164,7 @@ Resources:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["cdk-out-etl", "sam-orders", "serverless-signup"])
+@pytest.mark.parametrize("name", ["cdk-out-etl", "sam-orders", "serverless-signup", "order-api"])
 def test_an_example_is_deployed_twice(server: Server, name: str, capsys: pytest.CaptureFixture[str]):
     code, shown = deploy(capsys, server, EXAMPLES / name)
     assert (code, set(outcomes(shown).values()) <= {"created", "noted"}) == (0, True), shown

@@ -63,7 +63,9 @@ def test_the_name_may_be_given(tmp_path: Path) -> None:
     assert read_project(folder, account="000000000000", region="us-east-1", name="mine").name == "mine"
 
 
-@pytest.mark.parametrize(("name", "lost"), [("sam-orders", 0), ("cdk-out-etl", 1), ("serverless-signup", 0)])
+@pytest.mark.parametrize(
+    ("name", "lost"), [("sam-orders", 0), ("cdk-out-etl", 1), ("serverless-signup", 0), ("order-api", 0)]
+)
 def test_examples(name: str, lost: int) -> None:
     project = read_project(EXAMPLES / name, account="000000000000", region="us-east-1")
     assert texts(project, "ERROR") == []
