@@ -17,6 +17,7 @@ from typing import Final
 
 from statewright import chance
 from statewright.payload import Json
+from statewright.projects.constraints import LIST_TYPE, PATTERN, TYPE, VALUES, allowed_texts, violated
 from statewright.projects.evaluation import LATER, NO_VALUE, Lookup, Refused, Unresolved, text_of, waits
 from statewright.projects.intrinsics import condition_of, fold, resolve
 from statewright.projects.resources import Place, Resource
@@ -26,7 +27,6 @@ from statewright.projects.supported import NESTED, is_custom, is_evaluated, name
 __all__ = ["Identity", "Lookup", "Stack", "Unresolved", "resolve"]
 
 _SSM: Final = re.compile(r"AWS::SSM::Parameter::Value<(.*)>")
-_LIST: Final = re.compile(r"CommaDelimitedList|List<.*>")
 _RETAINED: Final = ("Retain", "RetainExceptOnCreate", "Snapshot")
 _CONTROL_ATTRIBUTES: Final = ("Type", "Properties", "DependsOn", "Condition", "DeletionPolicy", "Metadata")
 
@@ -300,9 +300,11 @@ class Stack:
         """A value of a mapping; part of `Scope`."""
         section = self.section("Mappings")
         found = section.get(name)
+        row = found.get(first) if isinstance(found, dict) else None
+        if self.is_served and not (isinstance(row, dict) and second in row):
+            raise LookupError(f"Unable to get mapping for {name}::{first}::{second}")
         if not isinstance(found, dict):
             raise LookupError(f"there is no mapping {name}{meant(name, section)}")
-        row = found.get(first)
         if not isinstance(row, dict):
             raise LookupError(f"the mapping {name} has no key {first}{meant(first, found)}")
         if second not in row:
@@ -440,14 +442,14 @@ class Stack:
         stored = _SSM.fullmatch(kind)
         if stored and self._stored is not None:
             found = self._stored.get(name, "")
-            return found.split(",") if _LIST.fullmatch(stored[1]) else found
+            return found.split(",") if LIST_TYPE.fullmatch(stored[1]) else found
         if stored:
             # The store is asked at deployment, by the dynamic reference that means the same.
             reference = "{{resolve:ssm:" + text + "}}"
-            return [reference] if _LIST.fullmatch(stored[1]) else reference
+            return [reference] if LIST_TYPE.fullmatch(stored[1]) else reference
         for problem in _unfit(kind, body, text):
             self.sources.error(place, f"the parameter {name} is {_quoted(name, body, text)}, but {problem}")
-        if _LIST.fullmatch(kind):
+        if LIST_TYPE.fullmatch(kind):
             return [part.strip() for part in text.split(",")] if text else []
         return text
 
@@ -457,50 +459,15 @@ def _quoted(_name: str, body: Mapping[str, Json], text: str) -> str:
 
 
 def _unfit(kind: str, body: Mapping[str, Json], text: str) -> list[str]:
-    """The constraint that a parameter's value violates, if any. Source: user guide, "Parameters"."""
-    found = []
-    number = None
-    if kind in ("Number", "List<Number>"):
-        try:
-            numbers = [float(part) for part in ([text] if kind == "Number" else text.split(","))]
-            number = numbers[0] if kind == "Number" else None
-        except ValueError:
-            found.append("must be a number" if kind == "Number" else "must be numbers, separated by commas")
-    allowed = body.get("AllowedValues")
-    if isinstance(allowed, list):
-        known = [text_of(part) for part in allowed if isinstance(part, (str, int, float))]
-        parts = [part.strip() for part in text.split(",")] if _LIST.fullmatch(kind) else [text]
-        if not all(part in known for part in parts):
-            found.append(f"must be one of {', '.join(known[:20])}{meant(text, known)}")
-    pattern = body.get("AllowedPattern")
-    if isinstance(pattern, str):
-        try:
-            if not re.fullmatch(pattern, text):
-                found.append(f"must match {pattern}")
-        except re.error:
-            # Patterns are written for another engine: what this one cannot read is not held against the value.
-            pass
-    for name, fits, words in _BOUNDS:
-        bound = body.get(name)
-        try:
-            if bound is not None and not fits(float(bound), len(text) if "Length" in name else number):
-                found.append(words.format(bound))
-        except (TypeError, ValueError):
-            pass
-    return found
-
-
-def _at_least(bound: float, value: float | None) -> bool:
-    return value is None or value >= bound
-
-
-def _at_most(bound: float, value: float | None) -> bool:
-    return value is None or value <= bound
-
-
-_BOUNDS: Final[tuple[tuple[str, Callable[[float, float | None], bool], str], ...]] = (
-    ("MinLength", _at_least, "must have at least {} characters"),
-    ("MaxLength", _at_most, "must have at most {} characters"),
-    ("MinValue", _at_least, "must be at least {}"),
-    ("MaxValue", _at_most, "must be at most {}"),
-)
+    """The constraints that a parameter's value violates, in words."""
+    known = allowed_texts(body)
+    words = {
+        TYPE: "must be a number" if kind == "Number" else "must be numbers, separated by commas",
+        VALUES: f"must be one of {', '.join(known[:20])}{meant(text, known)}",
+        PATTERN: f"must match {body.get(PATTERN)}",
+        "MinLength": f"must have at least {body.get('MinLength')} characters",
+        "MaxLength": f"must have at most {body.get('MaxLength')} characters",
+        "MinValue": f"must be at least {body.get('MinValue')}",
+        "MaxValue": f"must be at most {body.get('MaxValue')}",
+    }
+    return [words[name] for name in violated(kind, body, text)]

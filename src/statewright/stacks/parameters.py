@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from statewright.errors import ApiError
 from statewright.payload import Json, JsonMapping, JsonObject
+from statewright.projects.constraints import PATTERN, TYPE, VALUES, violated
 from statewright.projects.evaluation import text_of
 from statewright.stacks.errors import invalid
 from statewright.stacks.templates import Template
@@ -18,7 +18,6 @@ from statewright.stacks.templates import Template
 HIDDEN: Final = "****"
 STORED: Final = re.compile(r"AWS::SSM::Parameter::(?:Value<.*>|Name)")
 _VALUE: Final = re.compile(r"AWS::SSM::Parameter::Value<.*>")
-_LIST: Final = re.compile(r"CommaDelimitedList|List<.*>")
 MOST_CHARACTERS: Final = 4_096
 
 
@@ -90,64 +89,23 @@ def _text(value: Json) -> str:
 
 def _check(name: str, body: JsonMapping, value: str) -> None:
     """Raises: ApiError."""
-    kind = str(body.get("Type"))
-    parts = [part.strip() for part in value.split(",")] if _LIST.fullmatch(kind) else [value]
     if len(value.encode()) > MOST_CHARACTERS:
         raise invalid(f"Parameter '{name}' must be 4096 bytes or less.")
-    if kind in ("Number", "List<Number>") and not all(_is_number(part) for part in parts):
-        raise invalid(f"Parameter '{name}' must be a number.")
-    allowed = body.get("AllowedValues")
-    if isinstance(allowed, list) and not set(parts) <= {_text(one) for one in allowed}:
-        raise invalid(f"Parameter '{name}' must be one of AllowedValues")
+    broken = violated(str(body.get("Type")), body, value)
     words = body.get("ConstraintDescription")
-    for fault in _faults(body, value, kind):
-        if isinstance(words, str):
-            raise _unfit(name, words)
-        raise invalid(f"Parameter '{name}' {fault}")
+    if broken and broken[0] not in (TYPE, VALUES) and isinstance(words, str):
+        raise invalid(f"Parameter {name} failed to satisfy constraint: {words}")
+    if broken:
+        raise invalid(f"Parameter '{name}' {_WORDS[broken[0]].format(body.get(broken[0]))}")
 
 
-def _unfit(name: str, words: str) -> ApiError:
-    return invalid(f"Parameter {name} failed to satisfy constraint: {words}")
-
-
-def _faults(body: JsonMapping, value: str, kind: str) -> list[str]:
-    found = []
-    pattern = body.get("AllowedPattern")
-    if isinstance(pattern, str):
-        try:
-            if not re.fullmatch(pattern, value):
-                found.append(f"must match pattern {pattern}")
-        except re.error:
-            # Patterns are written for another engine: what this one cannot read is not held against the value.
-            pass
-    for member, is_broken, words in _BOUNDS:
-        bound = body.get(member)
-        measured = float(value) if member.endswith("Value") and kind == "Number" else float(len(value))
-        applies = member.endswith("Length") or kind == "Number"
-        if bound is not None and applies and _is_number(str(bound)) and is_broken(measured, float(bound)):
-            found.append(words.format(bound))
-    return found
-
-
-def _below(value: float, bound: float) -> bool:
-    return value < bound
-
-
-def _above(value: float, bound: float) -> bool:
-    return value > bound
-
-
-_BOUNDS: Final = (
-    ("MinLength", _below, "must contain at least {} characters"),
-    ("MaxLength", _above, "must contain at most {} characters"),
-    ("MinValue", _below, "must be a number not less than {}"),
-    ("MaxValue", _above, "must be a number not greater than {}"),
-)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+_WORDS: Final = {
+    TYPE: "must be a number.",
+    VALUES: "must be one of AllowedValues",
+    PATTERN: "must match pattern {}",
+    "MinLength": "must contain at least {} characters",
+    "MaxLength": "must contain at most {} characters",
+    "MinValue": "must be a number not less than {}",
+    "MaxValue": "must be a number not greater than {}",
+}
+"""The service's words for a violated constraint, by its member."""

@@ -34,7 +34,7 @@ _HOST: Final = re.compile(
     re.IGNORECASE,
 )
 GONE: Final = "DELETE_COMPLETE"
-TRANSFORMS: Final = (SERVERLESS, EXTENSIONS, INCLUDE)
+TRANSFORMS: Final = (SERVERLESS, EXTENSIONS)
 """The transforms that are carried out here."""
 
 

@@ -7,7 +7,7 @@ Owns which template becomes which plan, and the service's words where it cannot.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +19,7 @@ from statewright.projects.ordering import arrange, cycles
 from statewright.projects.resources import Resource
 from statewright.projects.sources import Sources
 from statewright.projects.stacks import Setting, read_stack
+from statewright.projects.supported import NESTED
 from statewright.stacks.errors import invalid
 from statewright.stacks.templates import Template, unresolved
 
@@ -57,7 +58,6 @@ class Plan:
     """The exports that it uses."""
     lacking: tuple[str, ...] = ()
     """Those of them that do not exist."""
-    notes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,7 @@ def plan_of(template: Template, given: Circumstances) -> Plan:
     setting = Setting(sources, imports=imported, stored=given.resolved, is_served=True)
     stack = read_stack(document, given.identity, setting, given.parameters)
     _refuse(sources)
+    _refuse_nested(stack)
     _check_names(stack)
     _check_cycles(stack)
     resources, order = arrange(
@@ -162,6 +163,16 @@ def _check_names(stack: Stack) -> None:
         missing = [name for name in references(value) if name not in stack.resources]
         if missing:
             raise unresolved(missing, "Outputs")
+
+
+def _refuse_nested(stack: Stack) -> None:
+    """Raises: ApiError."""
+    inner = next((one for one in stack.resources.values() if one.type in NESTED), None)
+    if inner is not None:
+        raise invalid(
+            f"Template error: {inner.id} is a stack within a stack, which is not supported here. Deploy its template "
+            "as a stack of its own, or the whole with statewright deploy."
+        )
 
 
 def _check_cycles(stack: Stack) -> None:

@@ -5,6 +5,7 @@ Owns names, placeholders, and the texts of failures. The order, and what becomes
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Final, TypeVar
 
 from statewright.clock import Clock
 from statewright.config import Config
-from statewright.errors import DefinitionError
+from statewright.errors import DefinitionError, StoreError
 from statewright.payload import Json, dump_json
 from statewright.projects.deploy.calls import Answer, Call, CallRefused
 from statewright.projects.deploy.kinds import CannotApply, Kind, Known, LeftOut, Site, Wanted, text_of
@@ -30,6 +31,7 @@ from statewright.stacks.threads import Invoke, with_calls
 from statewright.stacks.types import is_fixed, lacking
 
 T = TypeVar("T")
+log = logging.getLogger("statewright.stacks")
 _PLACE: Final = Place(Path("template"))
 
 
@@ -243,7 +245,13 @@ class Resources:
         return ResourceFailed(text, replace(target, ref=found.ref, attributes=dict(found.attributes)))
 
     async def _run(self, work: Callable[[Call], T], host: str = "") -> T:
-        return await with_calls(self._clock, self._invoke, work, host)
+        try:
+            return await with_calls(self._clock, self._invoke, work, host)
+        except (ResourceFailed, CallRefused, Unresolved, StoreError):
+            raise
+        except Exception:
+            log.exception("a resource of a stack failed")
+            raise ResourceFailed("failed because of a bug in Statewright; see its log") from None
 
 
 def fixed_changes(before: Made, target: Made) -> list[str]:

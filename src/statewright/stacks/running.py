@@ -21,6 +21,7 @@ from statewright.projects.deploy.calls import CallRefused
 from statewright.projects.deploy.registry import kind_of
 from statewright.projects.evaluation import Unresolved
 from statewright.projects.supported import is_custom
+from statewright.stacks.deleting import Deleting
 from statewright.stacks.journal import Change, Journal, Live, Said
 from statewright.stacks.planner import GONE, Planner
 from statewright.stacks.plans import Plan, Planned
@@ -31,7 +32,6 @@ from statewright.stores import fail_points
 DONE: Final = frozenset({"CREATE_COMPLETE", "UPDATE_COMPLETE"})
 INITIATED: Final = "Resource creation Initiated"
 REPLACING: Final = "Requested update requires the creation of a new physical resource; hence creating one."
-_SKIPPING: Final = ("Retain", "RetainExceptOnCreate", "Snapshot")
 
 
 class Running:
@@ -43,6 +43,7 @@ class Running:
         self._planner = planner
         self._resources = resources
         self._clock = clock
+        self._deleting = Deleting(live, journal, resources, clock)
 
     async def run(self) -> None:
         """Run it to its end. Raises: StoreError."""
@@ -151,7 +152,7 @@ class Running:
         if row is not None and is_resumed and row.status in DONE:
             return
         before = row.before if row is not None and is_resumed else row.now if row is not None else None
-        if before is None:
+        if before is None or not before.ref:
             await self._create(planned, number, row if is_resumed else None, row)
         else:
             assert row is not None
@@ -327,7 +328,7 @@ class Running:
             await self._undo_update()
 
     async def _undo_creation(self) -> None:
-        failed = await self._delete_rows(list(self._live.rows.values()), is_rollback=True)
+        failed = await self._deleting.rows(list(self._live.rows.values()), is_rollback=True)
         status = "ROLLBACK_FAILED" if failed else "ROLLBACK_COMPLETE"
         reason = _not_deleted(failed)
         await self._end(
@@ -388,8 +389,8 @@ class Running:
     async def _clean_up_after_rollback(self) -> None:
         operation = self._operation
         created = [one for one in self._live.rows.values() if one.operation == operation.id and one.before is None]
-        await self._delete_rows(created, forgets=True, is_rollback=True)
-        await self._delete_old()
+        await self._deleting.rows(created, forgets=True, is_rollback=True)
+        await self._deleting.old()
 
         def restored(stack: StackEntry) -> StackEntry:
             return replace(
@@ -403,8 +404,8 @@ class Running:
 
     async def _clean_up(self) -> None:
         gone = [one for one in self._live.rows.values() if one.operation == f"{self._operation.id} gone"]
-        await self._delete_old()
-        await self._delete_rows(gone, forgets=True)
+        await self._deleting.old()
+        await self._deleting.rows(gone, forgets=True)
         await self._end(
             lambda stack: replace(
                 stack, status="UPDATE_COMPLETE", reason="", operation=None, updated_ms=self._clock.now_ms()
@@ -413,8 +414,8 @@ class Running:
         )
 
     async def _delete_all(self) -> None:
-        await self._delete_old()
-        failed = await self._delete_rows(list(self._live.rows.values()), retain=self._operation.retain)
+        await self._deleting.old()
+        failed = await self._deleting.rows(list(self._live.rows.values()), retain=self._operation.retain)
         reason = _not_deleted(failed)
         if failed:
             await self._end(
@@ -426,78 +427,6 @@ class Running:
         await self._end(
             lambda stack: replace(stack, status=GONE, reason="", operation=None, deleted_ms=now_ms), Said(GONE)
         )
-
-    async def _delete_old(self) -> None:
-        """Delete what was replaced."""
-        for row in sorted(self._live.rows.values(), key=lambda one: -one.number):
-            for old in row.old:
-                current = self._live.rows[row.id]
-                rest = [one for one in current.old if one != old]
-                said = Said("DELETE_IN_PROGRESS", "", row.id, old.ref, old.type, old.resolved)
-                if old.replacing in _SKIPPING:
-                    await self._journal.save(
-                        self._live, rows=[replace(current, old=rest)], events=[replace(said, status="DELETE_SKIPPED")]
-                    )
-                    continue
-                if current.deleting != old.ref:
-                    current = replace(current, deleting=old.ref)
-                    await self._journal.save(self._live, rows=[current], events=[said])
-                    current = self._live.rows[row.id]
-                fail_points.passed(fail_points.BEFORE_RESOURCE)
-                try:
-                    await self._resources.delete(self._live.stack, row.id, old)
-                    end = replace(said, status="DELETE_COMPLETE")
-                except ResourceFailed as problem:
-                    # An update does not fail for what it leaves behind.
-                    end = replace(said, status="DELETE_FAILED", reason=str(problem))
-                fail_points.passed(fail_points.AFTER_RESOURCE)
-                await self._journal.save(self._live, rows=[replace(current, old=rest, deleting="")], events=[end])
-
-    async def _delete_rows(
-        self, rows: Iterable[ResourceEntry], *, retain: Iterable[str] = (), forgets: bool = False,
-        is_rollback: bool = False,
-    ) -> list[str]:  # fmt: skip
-        """Delete resources, users before what they use; returns the ids that stay. `forgets` drops the rows."""
-        failed: list[str] = []
-        kept = set(retain)
-        for row in _users_first(rows):
-            now = row.now
-            if row.status in ("DELETE_COMPLETE", "DELETE_SKIPPED") or now is None:
-                continue
-            said = Said("DELETE_IN_PROGRESS", "", row.id, now.ref, now.type, now.resolved)
-            policy = ("Retain", "Snapshot") if is_rollback else _SKIPPING
-            if row.id in kept or (now.deletion in policy and now.ref):
-                await self._gone(row, replace(said, status="DELETE_SKIPPED"), forgets)
-                continue
-            if not now.ref and row.status == "CREATE_FAILED":
-                await self._gone(row, None, forgets)
-                continue
-            if row.status != "DELETE_IN_PROGRESS":
-                begun = replace(row, status="DELETE_IN_PROGRESS", reason="", updated_ms=self._clock.now_ms())
-                await self._journal.save(self._live, rows=[begun], events=[said])
-            fail_points.passed(fail_points.BEFORE_RESOURCE)
-            try:
-                await self._resources.delete(self._live.stack, row.id, now)
-            except ResourceFailed as problem:
-                failed.append(row.id)
-                current = self._live.rows[row.id]
-                end = replace(current, status="DELETE_FAILED", reason=str(problem), updated_ms=self._clock.now_ms())
-                await self._journal.save(
-                    self._live, rows=[end], events=[replace(said, status="DELETE_FAILED", reason=str(problem))]
-                )
-                continue
-            fail_points.passed(fail_points.AFTER_RESOURCE)
-            await self._gone(self._live.rows[row.id], replace(said, status="DELETE_COMPLETE"), forgets)
-        return failed
-
-    async def _gone(self, row: ResourceEntry, said: Said | None, forgets: bool) -> None:
-        events = [said] if said is not None else []
-        if forgets:
-            await self._journal.save(self._live, delete=[row], events=events)
-            return
-        status = said.status if said is not None else "DELETE_COMPLETE"
-        ended = replace(row, status=status, reason="", updated_ms=self._clock.now_ms())
-        await self._journal.save(self._live, rows=[ended], events=events)
 
     def _made(self, besides: str = "") -> Mapping[str, Made]:
         """The resources that exist."""
@@ -537,24 +466,3 @@ def _output_text(name: str, problem: str) -> str:
         kind = found.partition("(")[2].rstrip(")")
         return f"[Error] /Outputs/{name}/Value/Fn::GetAtt: Resource type {kind} does not support attribute {{{words}}}."
     return f"[Error] /Outputs/{name}/Value: {problem}."
-
-
-def _users_first(rows: Iterable[ResourceEntry]) -> list[ResourceEntry]:
-    """Resources so that each comes before those that it needs; otherwise the last made first."""
-    by_id = {one.id: one for one in rows}
-    ordered: list[ResourceEntry] = []
-    done: set[str] = set()
-    for first in sorted(by_id.values(), key=lambda one: one.number):
-        pending = [first]
-        while pending:
-            one = pending[-1]
-            needs = one.now.needs if one.now is not None else ()
-            left = [by_id[id_] for id_ in needs if id_ in by_id and id_ not in done and by_id[id_] not in pending]
-            if left and one.id not in done:
-                pending.extend(left)
-                continue
-            pending.pop()
-            if one.id not in done:
-                done.add(one.id)
-                ordered.append(one)
-    return ordered[::-1]

@@ -12,7 +12,8 @@ from statewright.config import Config
 def address_for(config: Config, endpoint: str, path: str, seconds: int) -> str:
     """The address of an object that may be put without credentials for so long, counted from now in real time."""
     # A server without credentials takes any signature.
-    key, secret = next(iter(config.credentials.items()), ("statewright", "statewright"))
+    own = (one for one in config.credentials.items() if config.accounts.get(one[0], config.account) == config.account)
+    key, secret = next(own, ("statewright", "statewright"))
     at = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     scope = (at[:8], config.region, "s3", "aws4_request")
     query = "&".join(

@@ -1,0 +1,132 @@
+"""Templates and parameters that are refused, in the service's words."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.unit.stacks.systems import clouds, created, queue, status, template
+
+Q = queue()
+FORMAT = "Template format error: "
+
+
+def of(**properties: Any) -> str:
+    return template({"Q": queue(**properties)})
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ('{"Resources": {"Q": }}', f"{FORMAT}JSON not well-formed. (line 1, column 21)"),
+        ("a: [b", f"{FORMAT}YAML not well-formed."),
+        ("https://bucket.s3.amazonaws.com/t.json", f"{FORMAT}unsupported structure."),
+        ("{}", f"{FORMAT}At least one Resources member must be defined."),
+        (template({"A": {}}), f"{FORMAT}[/Resources/A] Every Resources object must contain a Type member."),
+        (template({"A": {**Q, "Invalid": 1}}), "Invalid template resource property 'Invalid'"),
+        (template({"my-id": Q}), f"{FORMAT}Resource name my-id is non alphanumeric."),
+        (template({"Q": Q}, Outputs={"O": {"Value": None}}), "[/Outputs/O/Value] 'null' values are not allowed in"),
+        (of(QueueName={"Ref": "X"}), f"{FORMAT}Unresolved resource dependencies [X] in the Resources block of the"),
+        (
+            template({"Q": Q}, Outputs={"O": {"Value": {"Ref": "X"}}}),
+            "Unresolved resource dependencies [X] in the Outputs block of the template",
+        ),
+        (template({"Q": {**Q, "DependsOn": "X"}}), f"{FORMAT}Unresolved resource dependencies [X] in the Resources"),
+        (of(QueueName={"Fn::If": ["C", "a", "b"]}), "Template error: unresolved condition dependency C in Fn::If"),
+        (
+            of(QueueName={"Fn::Select": ["0"]}),
+            "Template error: Fn::Select requires a list argument with two elements: an integer index and a list",
+        ),
+        (
+            template({"Q": {**Q, "Condition": "C"}}, Conditions={"C": {"Fn::Equals": ["a"]}}),
+            "Template error: every Fn::Equals object requires a list of 2 string parameters.",
+        ),
+        (template({"Q": Q}, Mappings={"A": "b"}), f"{FORMAT}Every Mappings member A must be a map"),
+        (
+            of(QueueName={"Fn::FindInMap": ["Map", "Key", "Name"]}),
+            "Template error: Unable to get mapping for Map::Key::Name",
+        ),
+        (
+            template({"A": queue(QueueName={"Ref": "B"}), "B": queue(QueueName={"Ref": "A"})}),
+            "Circular dependency between resources: [A, B]",
+        ),
+        (
+            template({"S": {"Type": "AWS::CloudFormation::Stack", "Properties": {"TemplateURL": "x"}}}),
+            "Template error: S is a stack within a stack",
+        ),
+        (json.dumps({"Transform": "Mine", "Resources": {"Q": Q}}), "Requires capabilities : [CAPABILITY_AUTO_EXPAND]"),
+    ],
+)
+def test_a_template_is_refused(body: str, text: str) -> None:
+    with clouds() as (_, cloud):
+        with pytest.raises(ClientError) as refused:
+            cloud.create_stack(StackName="shop", TemplateBody=body)
+        assert refused.value.response["Error"]["Message"].startswith(text)
+        assert cloud.list_stacks()["StackSummaries"] == []
+
+
+@pytest.mark.parametrize(
+    ("declared", "given", "text"),
+    [
+        ({"Type": "String"}, None, "Parameters: [P] must have values"),
+        ({"Type": "Number"}, "x", "Parameter 'P' must be a number."),
+        ({"Type": "String", "AllowedValues": ["a"]}, "b", "Parameter 'P' must be one of AllowedValues"),
+        ({"Type": "String", "MinLength": 3}, "b", "Parameter 'P' must contain at least 3 characters"),
+        (
+            {"Type": "String", "AllowedPattern": "[a-z]+", "ConstraintDescription": "letters"}, "1",
+            "Parameter P failed to satisfy constraint: letters",
+        ),
+        ({"Type": "AWS::SSM::Parameter::Value<String>"}, None, "Parameter P should either have input value or default"),
+    ],
+)  # fmt: skip
+def test_a_parameter_is_refused(declared: Any, given: str | None, text: str) -> None:
+    body = template({"Q": Q}, Parameters={"P": declared})
+    values = [{"ParameterKey": "P", "ParameterValue": given}] if given is not None else []
+    with clouds() as (_, cloud):
+        with pytest.raises(ClientError) as refused:
+            cloud.create_stack(StackName="shop", TemplateBody=body, Parameters=values)
+        assert refused.value.response["Error"]["Message"].startswith(text)
+
+
+def test_hidden_and_stored_parameters_are_shown_so() -> None:
+    parameters = {
+        "Hidden": {"Type": "String", "NoEcho": True},
+        "Stored": {"Type": "AWS::SSM::Parameter::Value<String>", "Default": "/name"},
+    }
+    body = template({"Q": queue(QueueName={"Ref": "Stored"})}, Parameters=parameters,
+                    Outputs={"O": {"Value": {"Ref": "Hidden"}}})  # fmt: skip
+    with clouds() as (system, cloud):
+        system.client("ssm").put_parameter(Name="/name", Value="orders", Type="String")
+        created(cloud, "shop", body, Parameters=[{"ParameterKey": "Hidden", "ParameterValue": "s"}])
+        (stack,) = cloud.describe_stacks(StackName="shop")["Stacks"]
+        assert stack["Parameters"] == [
+            {"ParameterKey": "Hidden", "ParameterValue": "****"},
+            {"ParameterKey": "Stored", "ParameterValue": "/name", "ResolvedValue": "orders"},
+        ]
+        assert stack["Outputs"][0]["OutputValue"] == "s"
+        system.client("ssm").put_parameter(Name="/name", Value="other", Type="String", Overwrite=True)
+        again = [{"ParameterKey": "Hidden", "UsePreviousValue": True}]
+        made = cloud.create_change_set(StackName="shop", ChangeSetName="c", TemplateBody=body, Parameters=again)
+        (change,) = cloud.describe_change_set(ChangeSetName=made["Id"])["Changes"]
+        assert change["ResourceChange"]["Replacement"] == "True"
+        cloud.execute_change_set(ChangeSetName=made["Id"])
+        assert status(cloud, "shop") == "UPDATE_COMPLETE"
+
+
+def test_templates_come_from_buckets_of_this_server_alone() -> None:
+    with clouds() as (system, cloud):
+        system.client("s3").create_bucket(Bucket="templates")
+        system.client("s3").put_object(Bucket="templates", Key="a/t.json", Body=template({"Q": Q}).encode())
+        for number, url in enumerate(
+            ("https://templates.s3.us-east-1.amazonaws.com/a/t.json", "https://s3.amazonaws.com/templates/a/t.json")
+        ):
+            cloud.create_stack(StackName=f"shop{number}", TemplateURL=url)
+            assert status(cloud, f"shop{number}") == "CREATE_COMPLETE"
+        for url in ("https://example.com/t.json", "file:///etc/passwd", "http://169.254.169.254/a/b"):
+            with pytest.raises(ClientError, match="TemplateURL must be a supported URL"):
+                cloud.create_stack(StackName="other", TemplateURL=url)
+        with pytest.raises(ClientError, match="S3 error: The specified key does not exist"):
+            cloud.create_stack(StackName="other", TemplateURL="https://s3.amazonaws.com/templates/b")
