@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import Any
+
+import pytest
 
 from tests.deadlines import until
 from tests.e2e.conftest import Server
@@ -25,11 +28,31 @@ def handler(event, context):
 """
 
 
-def stack(**properties: Any) -> str:
+NODE_CODE = """
+const https = require("https");
+const url = require("url");
+
+exports.handler = (event) => new Promise((resolve, reject) => {
+  const body = JSON.stringify({
+    Status: "SUCCESS", PhysicalResourceId: "node", StackId: event.StackId, RequestId: event.RequestId,
+    LogicalResourceId: event.LogicalResourceId, Data: { Echo: event.RequestType },
+  });
+  const place = url.parse(event.ResponseURL);
+  const asked = https.request({
+    hostname: place.hostname, port: 443, path: place.path, method: "PUT",
+    headers: { "content-type": "", "content-length": body.length },
+  }, resolve);
+  asked.on("error", reject);
+  asked.end(body);
+});
+"""
+
+
+def stack(code: str = CODE, runtime: str = "python3.12", **properties: Any) -> str:
     function = {
         "Type": "AWS::Lambda::Function",
         "Properties": {
-            "Runtime": "python3.12", "Handler": "index.handler", "Code": {"ZipFile": CODE}, "Timeout": 30,
+            "Runtime": runtime, "Handler": "index.handler", "Code": {"ZipFile": code}, "Timeout": 30,
             "Role": "arn:aws:iam::000000000000:role/any",
         },
     }  # fmt: skip
@@ -72,3 +95,12 @@ def test_a_function_that_fails_or_never_answers_fails_the_stack(server: Server) 
     assert ("C", "CREATE_FAILED", words) in told(cloud, failed)
     words = "CloudFormation did not receive a response from your Custom Resource."
     assert ("C", "CREATE_FAILED", words) in told(cloud, silent)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no Node.js")
+def test_a_function_that_insists_on_https_is_heard(server: Server) -> None:
+    cloud = server.client("cloudformation")
+    arn = created(cloud, "secure", stack(NODE_CODE, "nodejs22.x", ServiceTimeout=20))
+    assert ended(cloud, "secure") == "CREATE_COMPLETE", told(cloud, "secure")
+    cloud.delete_stack(StackName="secure")
+    assert ended(cloud, arn) == "DELETE_COMPLETE"

@@ -155,7 +155,10 @@ class _Expansion:
         parameters = body.get("Parameters")
         location = parameters.get("Location") if isinstance(parameters, dict) else None
         location = stack.fold(location, (*steps, "Parameters", "Location"))
-        if self._is_served or not isinstance(location, str) or location.startswith(("s3://", "https://", "http://")):
+        if self._is_served:
+            stack.sources.error(place, "AWS::Include is not carried out in stacks: package the template with its parts")
+            return {}
+        if not isinstance(location, str) or location.startswith(("s3://", "https://", "http://")):
             stack.sources.error(place, "AWS::Include needs the Location of a local file; what it would add is missing")
             return {}
         self._included += 1

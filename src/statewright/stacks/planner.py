@@ -23,7 +23,7 @@ from statewright.stacks.errors import capabilities_lacking, invalid
 from statewright.stacks.parameters import stored_names, values_of
 from statewright.stacks.plans import Circumstances, Plan, plan_of
 from statewright.stacks.records import STACK, STACK_TEMPLATE, Source, StackEntry, TemplateEntry
-from statewright.stacks.templates import EXTENSIONS, INCLUDE, MOST_BODY, MOST_BYTES, Template, read_template
+from statewright.stacks.templates import EXTENSIONS, MOST_BODY, MOST_BYTES, Template, read_template
 from statewright.stacks.threads import Invoke
 from statewright.stores.entries import Entries
 from statewright.stores.protocol import CatalogueStore
@@ -197,7 +197,7 @@ def object_of(url: str) -> tuple[str, str] | None:
 def _check_transforms(template: Template, capabilities: tuple[str, ...], *, is_reviewed: bool) -> None:
     """Raises: ApiError."""
     transforms = template.transforms
-    if not is_reviewed and transforms and transforms != [INCLUDE] and "CAPABILITY_AUTO_EXPAND" not in capabilities:
+    if not is_reviewed and transforms and "CAPABILITY_AUTO_EXPAND" not in capabilities:
         raise capabilities_lacking(["CAPABILITY_AUTO_EXPAND"])
     needed, _ = template.capabilities()
     if needed and not set(capabilities) & {"CAPABILITY_NAMED_IAM", *needed}:

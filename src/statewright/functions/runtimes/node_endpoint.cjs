@@ -40,10 +40,30 @@ function configureV3(loaded) {
   return loaded;
 }
 
+// Providers of custom resources put their answer to ResponseURL by `https`, whatever its scheme (`cfn-response`, the
+// CDK's own): what they send to the host of this server goes by HTTP to its port.
+function leadHome(https) {
+  if (seen.has(https) || !endpoint.startsWith("http://")) return https;
+  seen.add(https);
+  const http = require("node:http");
+  const server = new URL(endpoint);
+  const secure = https.request;
+  https.request = function (options, ...rest) {
+    const isPlain = options && typeof options === "object" && !(options instanceof URL);
+    if (!isPlain || (options.hostname || options.host) !== server.hostname) {
+      return secure.call(this, options, ...rest);
+    }
+    const { agent, ...given } = options;
+    return http.request({ ...given, protocol: "http:", host: server.hostname, port: server.port }, ...rest);
+  };
+  return https;
+}
+
 if (endpoint) {
   const load = Module._load;
   Module._load = function (request, parent, isMain) {
     const loaded = load.call(this, request, parent, isMain);
+    if (request === "https" || request === "node:https") return leadHome(loaded);
     // ES modules load packages by file.
     const inPackages = request.replaceAll("\\", "/").split("/node_modules/").pop();
     if (inPackages === "aws-sdk" || inPackages.startsWith("aws-sdk/")) {
