@@ -2,10 +2,57 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Final
+
 from statewright.api.ecr.repositories import named
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonTextError, parse_json
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """A kind of policy: its name in operations, the verb that stores it, its member, and the field of the record."""
+
+    name: str
+    verb: str
+    member: str
+    field: str
+
+
+_SUBJECTS: Final = (
+    _Subject("RepositoryPolicy", "Set", "policyText", "policy"),
+    _Subject("LifecyclePolicy", "Put", "lifecyclePolicyText", "lifecycle"),
+)
+
+
+def _register(subject: _Subject) -> None:
+    async def put(app: App, _call: Call, request: Json) -> Json:
+        text = request[subject.member]
+        _check_document(text, subject.member)
+        changed = await app.services.image_repositories.set(request["repositoryName"], **{subject.field: text})
+        return {**named(app, changed), subject.member: text}
+
+    async def get(app: App, _call: Call, request: Json) -> Json:
+        found = await app.services.image_repositories.get(request["repositoryName"])
+        text = getattr(found, subject.field)
+        if text is None:
+            words = subject.name.replace("Policy", " policy")
+            raise ApiError(
+                f"{subject.name}NotFoundException",
+                f"{words} does not exist for the repository with name '{found.name}' in the registry with id "
+                f"'{app.config.account}'",
+            )
+        return {**named(app, found), subject.member: text}
+
+    async def delete(app: App, call: Call, request: Json) -> Json:
+        answer = await get(app, call, request)
+        await app.services.image_repositories.set(request["repositoryName"], **{subject.field: None})
+        return answer
+
+    for verb, function in ((subject.verb, put), ("Get", get), ("Delete", delete)):
+        operation("ecr", f"{verb}{subject.name}")(function)
 
 
 def _check_document(text: str, member: str) -> None:
@@ -17,63 +64,9 @@ def _check_document(text: str, member: str) -> None:
     if not isinstance(document, dict):
         raise ApiError(
             "InvalidParameterException",
-            f"Invalid parameter at '{member}' failed to satisfy constraint: 'Invalid JSON'",
+            f"Invalid parameter at '{member[:1].upper()}{member[1:]}' failed to satisfy constraint: 'Invalid JSON'",
         )
 
 
-@operation("ecr", "SetRepositoryPolicy")
-async def set_repository_policy(app: App, _call: Call, request: Json) -> Json:
-    """Store a repository's policy."""
-    _check_document(request["policyText"], "PolicyText")
-    changed = await app.services.image_repositories.set(request["repositoryName"], policy=request["policyText"])
-    return {**named(app, changed), "policyText": changed.policy}
-
-
-@operation("ecr", "GetRepositoryPolicy")
-async def get_repository_policy(app: App, _call: Call, request: Json) -> Json:
-    """Return a repository's policy. Raises: ApiError (`RepositoryPolicyNotFoundException`)."""
-    found = await app.services.image_repositories.get(request["repositoryName"])
-    if found.policy is None:
-        raise _without(app, found.name, "RepositoryPolicyNotFoundException", "Repository policy")
-    return {**named(app, found), "policyText": found.policy}
-
-
-@operation("ecr", "DeleteRepositoryPolicy")
-async def delete_repository_policy(app: App, call: Call, request: Json) -> Json:
-    """Delete a repository's policy, and return it. Raises: ApiError (`RepositoryPolicyNotFoundException`)."""
-    answer = await get_repository_policy(app, call, request)
-    await app.services.image_repositories.set(request["repositoryName"], policy=None)
-    return answer
-
-
-@operation("ecr", "PutLifecyclePolicy")
-async def put_lifecycle_policy(app: App, _call: Call, request: Json) -> Json:
-    """Store which images of a repository expire."""
-    _check_document(request["lifecyclePolicyText"], "LifecyclePolicyText")
-    text = request["lifecyclePolicyText"]
-    changed = await app.services.image_repositories.set(request["repositoryName"], lifecycle=text)
-    return {**named(app, changed), "lifecyclePolicyText": text}
-
-
-@operation("ecr", "GetLifecyclePolicy")
-async def get_lifecycle_policy(app: App, _call: Call, request: Json) -> Json:
-    """Return which images of a repository expire. Raises: ApiError (`LifecyclePolicyNotFoundException`)."""
-    found = await app.services.image_repositories.get(request["repositoryName"])
-    if found.lifecycle is None:
-        raise _without(app, found.name, "LifecyclePolicyNotFoundException", "Lifecycle policy")
-    return {**named(app, found), "lifecyclePolicyText": found.lifecycle}
-
-
-@operation("ecr", "DeleteLifecyclePolicy")
-async def delete_lifecycle_policy(app: App, call: Call, request: Json) -> Json:
-    """Delete a repository's lifecycle, and return it. Raises: ApiError (`LifecyclePolicyNotFoundException`)."""
-    answer = await get_lifecycle_policy(app, call, request)
-    await app.services.image_repositories.set(request["repositoryName"], lifecycle=None)
-    return answer
-
-
-def _without(app: App, name: str, code: str, what: str) -> ApiError:
-    return ApiError(
-        code,
-        f"{what} does not exist for the repository with name '{name}' in the registry with id '{app.config.account}'",
-    )
+for _subject in _SUBJECTS:
+    _register(_subject)

@@ -8,7 +8,6 @@ from typing import Final
 
 from statewright.payload import Json, JsonObject
 from statewright.projects.deploy.bucket_rules import expire, notify, of_template
-from statewright.projects.deploy.calls import CallRefused
 from statewright.projects.deploy.kinds import Kind, Known, Site, Wanted, holds, typed
 
 SERVICE: Final = "s3"
@@ -166,11 +165,7 @@ def _delete(site: Site, known: Known) -> None:
 
 
 def _delete_policy(site: Site, known: Known) -> None:
-    try:
-        site.change(SERVICE, "DeleteBucketPolicy", Bucket=known.ref)
-    except CallRefused as refused:
-        if not refused.is_missing:
-            raise
+    site.change(SERVICE, "DeleteBucketPolicy", Bucket=known.ref)
 
 
 KINDS: Final = {

@@ -170,6 +170,14 @@ class Site:
         given = {key: value for key, value in request.items() if value is not None}
         return self.call(service, operation, converted(service, operation, given))
 
+    def take_away(self, service: str, operation: str, **request: object) -> None:
+        """Change something that may be gone already. Raises: CallRefused."""
+        try:
+            self.change(service, operation, **request)
+        except CallRefused as refused:
+            if not refused.is_missing:
+                raise
+
     def note(self, text: str) -> None:
         """Tell the user something about the resource at hand."""
         if text not in self.notes:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from statewright.payload import Json, JsonObject
-from statewright.projects.deploy.calls import CallRefused
 from statewright.projects.deploy.kinds import Kind, Known, Site, Wanted, holds, lowered, typed
 
 SERVICE: Final = "ecr"
@@ -57,11 +56,7 @@ def _policy(site: Site, name: str, subject: str, member: str, text: str, verb: s
 
 
 def _delete(site: Site, known: Known) -> None:
-    try:
-        site.change(SERVICE, "DeleteRepository", repositoryName=known.ref, force=True)
-    except CallRefused as refused:
-        if not refused.is_missing:
-            raise
+    site.change(SERVICE, "DeleteRepository", repositoryName=known.ref, force=True)
 
 
 KINDS: Final = {

@@ -7,7 +7,6 @@ from typing import Final
 from urllib.parse import unquote
 
 from statewright.payload import Json, JsonObject
-from statewright.projects.deploy.calls import CallRefused
 from statewright.projects.deploy.kinds import Kind, Known, Site, Wanted, holds, text_of
 
 SERVICE: Final = "iam"
@@ -62,7 +61,7 @@ def put_inline(site: Site, title: str, principal: str, name: str, document: Json
 
 def delete_inline(site: Site, title: str, principal: str, name: str) -> None:
     """Delete an inline policy; one that is gone already is no failure. Raises: CallRefused."""
-    _unless_missing(site, f"Delete{title}Policy", {f"{title}Name": principal, "PolicyName": name})
+    site.take_away(SERVICE, f"Delete{title}Policy", **{f"{title}Name": principal, "PolicyName": name})
 
 
 def attach(site: Site, title: str, principal: str, arns: list[str]) -> None:
@@ -79,7 +78,7 @@ def attach(site: Site, title: str, principal: str, arns: list[str]) -> None:
 
 def detach(site: Site, title: str, principal: str, arn: str) -> None:
     """Detach a managed policy; one that is not attached is no failure. Raises: CallRefused."""
-    _unless_missing(site, f"Detach{title}Policy", {f"{title}Name": principal, "PolicyArn": arn})
+    site.take_away(SERVICE, f"Detach{title}Policy", **{f"{title}Name": principal, "PolicyArn": arn})
 
 
 def take_policies(site: Site, title: str, principal: str) -> None:
@@ -90,14 +89,6 @@ def take_policies(site: Site, title: str, principal: str) -> None:
         detach(site, title, principal, one["PolicyArn"])
     for name in (site.found(SERVICE, f"List{title}Policies", **named) or {}).get("PolicyNames", ()):
         delete_inline(site, title, principal, name)
-
-
-def _unless_missing(site: Site, operation: str, request: Mapping[str, str]) -> None:
-    try:
-        site.change(SERVICE, operation, **request)
-    except CallRefused as refused:
-        if not refused.is_missing:
-            raise
 
 
 # ------------------------------------------------------------------ policies as resources of their own

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from statewright.payload import Json, JsonObject
-from statewright.projects.deploy.calls import CallRefused
 from statewright.projects.deploy.kinds import Kind, Known, Site, Wanted, holds, text_of
 from statewright.projects.deploy.records.principals import (
     SERVICE,
@@ -123,11 +122,7 @@ def _memberships(known: Known | None) -> list[tuple[str, str]]:
 
 
 def _leave(site: Site, user_name: str, group_name: str) -> None:
-    try:
-        site.change(SERVICE, "RemoveUserFromGroup", UserName=user_name, GroupName=group_name)
-    except CallRefused as refused:
-        if not refused.is_missing:
-            raise
+    site.take_away(SERVICE, "RemoveUserFromGroup", UserName=user_name, GroupName=group_name)
 
 
 def _delete_role(site: Site, known: Known) -> None:
