@@ -1,7 +1,8 @@
 """The tools that deploy stacks, as their users call them, and the check that what they deployed works.
 
 Every tool deploys an application of `applications/` with the same parts: an event starts a workflow, which asks a
-function for a price, keeps the order in a table and sends it to a queue. Its outputs name the parts.
+function for a price, keeps the order in a table and sends it to a queue; an HTTP API quotes prices. Its outputs name
+the parts.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -134,6 +136,15 @@ class Shop:
         runs = self.server.client().list_executions(stateMachineArn=outputs["MachineArn"])["executions"]
         assert {one["status"] for one in runs} == {"SUCCEEDED"}
         price: int = sent["price"]
+        return price
+
+    def quote_of(self, id: str, amount: int) -> int:
+        """Ask the HTTP API of the application for a price."""
+        address = f"{self.server.url}/_apis/{self.outputs()['ApiId']}/$default/quote/{id}?amount={amount}"
+        with urllib.request.urlopen(address) as answer:
+            found = json.load(answer)
+        assert found["id"] == id
+        price: int = found["price"]
         return price
 
     def is_gone(self) -> bool:

@@ -38,6 +38,7 @@ def test_a_template_is_packaged_deployed_changed_and_deleted(
     cloudformation(*packaged, "--output-template-file", "packaged.yaml")
     assert "Successfully created/updated stack - cli-shop" in cloudformation(*DEPLOY)
     assert shop.price_of("a", 7) == 14
+    assert shop.quote_of("a", 5) == 10
     assert "No changes to deploy. Stack cli-shop is up to date" in cloudformation(
         *DEPLOY, "--no-fail-on-empty-changeset"
     )

@@ -32,6 +32,7 @@ def test_an_application_is_deployed_changed_and_destroyed(cdk: Tool, shop: Shop,
     shown = cdk("deploy", *SILENT)
     assert "CREATE_COMPLETE" in shown
     assert shop.price_of("a", 7) == 14
+    assert shop.quote_of("a", 5) == 10
     assert "(no changes)" in cdk("deploy", *SILENT)
     assert "There were no differences" in cdk("diff")
 

@@ -28,6 +28,7 @@ def test_an_application_is_built_deployed_changed_and_deleted(sam: Tool, shop: S
     assert "CREATE_COMPLETE" in shown
     assert "MachineArn" in shown
     assert shop.price_of("a", 7) == 14
+    assert shop.quote_of("a", 5) == 10
     assert "No changes to deploy" in sam(*DEPLOY)
     assert "UPDATE_COMPLETE" in sam(*DEPLOY, "--parameter-overrides", "Factor=3")
     assert shop.price_of("b", 7) == 21

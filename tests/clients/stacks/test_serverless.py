@@ -19,6 +19,7 @@ def shop(server: Server) -> Shop:
 def test_a_service_is_deployed_changed_and_removed(sls: Tool, shop: Shop, server: Server) -> None:
     assert "Service deployed to stack sls-shop-dev" in sls("deploy")
     assert shop.price_of("a", 7) == 14
+    assert shop.quote_of("a", 5) == 10
     assert "No changes to deploy" in sls("deploy")
     code = sls.folder / "price" / "app.py"
     code.write_text(code.read_text().replace("* int", "* 100 * int"))

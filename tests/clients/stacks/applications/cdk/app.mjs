@@ -1,6 +1,9 @@
-// An order: an event starts a workflow, which asks a function for the price, keeps the order and sends it on.
+// An order: an event starts a workflow, which asks a function for the price, keeps the order and sends it on. An HTTP
+// API quotes prices.
 
 import { App, CfnOutput, Duration, RemovalPolicy, Stack } from "aws-cdk-lib";
+import { HttpApi, HttpMethod } from "aws-cdk-lib/aws-apigatewayv2";
+import { HttpLambdaIntegration } from "aws-cdk-lib/aws-apigatewayv2-integrations";
 import { AttributeType, BillingMode, Table } from "aws-cdk-lib/aws-dynamodb";
 import { EventBus, Rule } from "aws-cdk-lib/aws-events";
 import { SfnStateMachine } from "aws-cdk-lib/aws-events-targets";
@@ -20,11 +23,18 @@ const queue = new Queue(stack, "Sent", {
   visibilityTimeout: Duration.seconds(30),
   deadLetterQueue: { queue: new Queue(stack, "Dead"), maxReceiveCount: 3 },
 });
-const price = new Function(stack, "Price", {
+const settings = {
   runtime: Runtime.PYTHON_3_12,
-  handler: "app.handler",
   code: Code.fromAsset("price"),
   environment: { FACTOR: app.node.tryGetContext("factor") ?? "2" },
+};
+const price = new Function(stack, "Price", { handler: "app.handler", ...settings });
+const quote = new Function(stack, "Quote", { handler: "app.quote", ...settings });
+const api = new HttpApi(stack, "Api");
+api.addRoutes({
+  path: "/quote/{id}",
+  methods: [HttpMethod.GET],
+  integration: new HttpLambdaIntegration("QuoteIntegration", quote),
 });
 const ask = new LambdaInvoke(stack, "Ask", {
   lambdaFunction: price,
@@ -54,3 +64,4 @@ new CfnOutput(stack, "TableName", { value: table.tableName });
 new CfnOutput(stack, "QueueUrl", { value: queue.queueUrl });
 new CfnOutput(stack, "MachineArn", { value: machine.stateMachineArn });
 new CfnOutput(stack, "FunctionName", { value: price.functionName });
+new CfnOutput(stack, "ApiId", { value: api.apiId });
