@@ -128,6 +128,9 @@ def test_names_of_buckets_are_global_and_each_bucket_has_one_account(served):
     for of, own in ((ours, "our-bucket"), (theirs, "their-bucket")):
         assert [one["Name"] for one in of.s3.list_buckets()["Buckets"]] == [own]
     assert Account(served, THEIRS, THERE).s3.get_object(Bucket="their-bucket", Key="k")["Body"].read() == b"theirs"
+    # A bucket that another account has is not missing.
+    wrong = {"Bucket": "their-bucket", "VersioningConfiguration": {"Status": "on"}}
+    assert refusal(theirs.s3.put_bucket_versioning, **wrong) == ("MalformedXML", 400)
 
 
 def test_temporary_credentials_keep_their_account(served):

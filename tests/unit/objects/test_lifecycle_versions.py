@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -192,3 +192,18 @@ def test_rules_on_versions_that_are_refused(rule: dict[str, Any], code: str):
         with pytest.raises(ClientError) as caught:
             set_rules(s3, rule)
         assert caught.value.response["Error"]["Code"] == code
+
+
+def test_a_locked_version_stays_until_its_retention_has_ended():
+    with VirtualSystem(start=NOON) as system:
+        s3 = system.client("s3")
+        s3.create_bucket(Bucket="bucket", ObjectLockEnabledForBucket=True)
+        until = {"ObjectLockMode": "COMPLIANCE", "ObjectLockRetainUntilDate": NOON + timedelta(days=6)}
+        (locked,) = put(s3, "a", **until)
+        free, newest = put(s3, "a", 2)
+        set_rules(s3, noncurrent(1))
+        system.advance("4d")
+        assert ids(s3) == [newest, locked]
+        assert free not in ids(s3)
+        system.advance("4d")
+        assert ids(s3) == [newest]

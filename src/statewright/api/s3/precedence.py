@@ -21,6 +21,7 @@ async def first_error(app: App, incoming: Incoming, error: ApiError) -> ApiError
     bucket = unquote(path_of(incoming).lstrip("/").partition("/")[0])
     try:
         await app.services.objects.bucket(bucket)
-    except ApiError as missing:
-        return missing
+    except ApiError as problem:
+        # The bucket of another account is there.
+        return problem if problem.code == "NoSuchBucket" else error
     return error
