@@ -198,7 +198,7 @@ def test_a_locked_version_stays_until_its_retention_has_ended():
     with VirtualSystem(start=NOON) as system:
         s3 = system.client("s3")
         s3.create_bucket(Bucket="bucket", ObjectLockEnabledForBucket=True)
-        until = {"ObjectLockMode": "COMPLIANCE", "ObjectLockRetainUntilDate": NOON + timedelta(days=6)}
+        until: dict[str, Any] = {"ObjectLockMode": "COMPLIANCE", "ObjectLockRetainUntilDate": NOON + timedelta(days=6)}
         (locked,) = put(s3, "a", **until)
         free, newest = put(s3, "a", 2)
         set_rules(s3, noncurrent(1))
