@@ -68,6 +68,23 @@ def queue(on: Clients) -> str:
     return str(on("sqs").get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"])
 
 
+def stack(on: Clients) -> str:
+    resources = {"Wait": {"Type": "AWS::CloudFormation::WaitConditionHandle"}}
+    made = on("cloudformation").create_stack(StackName="twin", TemplateBody=json.dumps({"Resources": resources}))
+    return str(made["StackId"])
+
+
+def rest_api(on: Clients) -> str:
+    client = on("apigateway")
+    return f"arn:aws:apigateway:{client.meta.region_name}::/restapis/{client.create_rest_api(name='twin')['id']}"
+
+
+def http_api(on: Clients) -> str:
+    client = on("apigatewayv2")
+    made = client.create_api(Name="twin", ProtocolType="HTTP")
+    return f"arn:aws:apigateway:{client.meta.region_name}::/apis/{made['ApiId']}"
+
+
 def table(on: Clients) -> str:
     made = on("dynamodb").create_table(TableName="twin", BillingMode="PAY_PER_REQUEST", **KEY)
     return str(made["TableDescription"]["TableArn"])
@@ -180,7 +197,17 @@ CASES: list[tuple[str, Make, Look]] = [
     ("ecs", task_definition, lambda on, arn: on("ecs").describe_task_definition(taskDefinition=arn)),
     ("logs", log_group, lambda on, arn: on("logs").list_tags_for_resource(resourceArn=arn)),
     ("monitoring", alarm, lambda on, arn: on("cloudwatch").list_tags_for_resource(ResourceARN=arn)),
+    (
+        "ecr",
+        lambda on: str(on("ecr").create_repository(repositoryName="twin")["repository"]["repositoryArn"]),
+        lambda on, arn: on("ecr").list_tags_for_resource(resourceArn=arn),
+    ),
+    ("cloudformation", stack, lambda on, arn: on("cloudformation").describe_stacks(StackName=arn)),
+    ("apigateway", rest_api, lambda on, arn: on("apigateway").get_tags(resourceArn=arn)),
+    ("apigatewayv2", http_api, lambda on, arn: on("apigatewayv2").get_api(ApiId=arn.rpartition("/")[2])),
 ]
+WITH_IDS = {"secretsmanager", "cloudformation", "apigateway", "apigatewayv2"}
+"""Services whose ARNs have ids by chance."""
 
 
 @pytest.mark.parametrize(("service", "make", "look"), CASES, ids=[f"{n}-{one[0]}" for n, one in enumerate(CASES)])
@@ -190,7 +217,7 @@ def test_an_arn_carries_its_region_and_means_nothing_in_another(system, service,
         arns[region] = make(of(system, region))
         assert arns[region].split(":")[3] == region
         look(of(system, region), arns[region])
-    if service != "secretsmanager":
+    if service not in WITH_IDS:
         assert arns[HERE].replace(HERE, THERE).split("/stream/")[0] == arns[THERE].split("/stream/")[0]
     for region, other in ((HERE, THERE), (THERE, HERE)):
         with pytest.raises(ClientError):
@@ -199,7 +226,7 @@ def test_an_arn_carries_its_region_and_means_nothing_in_another(system, service,
 
 def test_every_service_of_regions_has_a_case():
     apart = {one.name for one in SERVICES if one.regions == APART}
-    # Operations of `statewright` name machines and executions, as those of `states`.
-    assert apart - {"s3", "statewright", "dynamodbstreams"} <= {name for name, _, _ in CASES}
+    # Operations of `statewright` name machines and executions, as those of `states`; Cloud Control's have no ARNs.
+    assert apart - {"s3", "statewright", "dynamodbstreams", "cloudcontrolapi"} <= {name for name, _, _ in CASES}
     assert {one.name for one in SERVICES if one.regions == GLOBAL} == {"iam", "sts"}
     assert all(one.regions in (APART, GLOBAL) for one in SERVICES)
