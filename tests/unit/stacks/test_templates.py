@@ -79,6 +79,7 @@ def test_a_template_is_refused(body: str, text: str) -> None:
             {"Type": "String", "AllowedPattern": "[a-z]+", "ConstraintDescription": "letters"}, "1",
             "Parameter P failed to satisfy constraint: letters",
         ),
+        ({"Type": "String", "AllowedPattern": "(a+)+b"}, "a" * 4_000, "Parameter 'P' must match pattern (a+)+b"),
         ({"Type": "AWS::SSM::Parameter::Value<String>"}, None, "Parameter P should either have input value or default"),
     ],
 )  # fmt: skip
