@@ -230,6 +230,9 @@ def test_a_body_over_ten_megabytes_is_refused(server, gateway):
     api.function("POST", "/", made(server.client("lambda"), SHOWN))
     api.deploy()
     assert called(server, api.id, "POST", "/prod/", body=b"x" * (10 * 1024 * 1024 + 1)).status == 413
+    # The event of a function may be six megabytes long.
+    longer = called(server, api.id, "POST", "/prod/", body=b"x" * (7 * 1024 * 1024))
+    assert (longer.status, longer.body) == (413, b'{"message":"Request Entity Too Large"}')
 
 
 def test_what_a_rest_api_refuses(gateway):

@@ -61,6 +61,8 @@ UNAUTHORIZED: Final = (401, "Unauthorized")
 FORBIDDEN: Final = (403, "Forbidden")
 FAILED: Final = (500, "Internal Server Error")
 UNAVAILABLE: Final = (503, "Service Unavailable")
+_ANSWERS: Final = {"INTEGRATION_TIMEOUT": UNAVAILABLE, "REQUEST_TOO_LARGE": (413, "Request Entity Too Large")}
+"""The answers to failures of integrations by their kind; all others are `FAILED`."""
 
 
 class HttpStage:
@@ -125,7 +127,7 @@ class HttpStage:
         try:
             response = await self._calls[_kind(route.integration)](route.integration, request, context)
         except IntegrationFailed as problem:
-            return refusal(*(UNAVAILABLE if problem.kind == "INTEGRATION_TIMEOUT" else FAILED))
+            return refusal(*_ANSWERS.get(problem.kind, FAILED))
         response.headers = [one for one in response.headers if one[0].lower() not in _DROPPED]
         return response
 

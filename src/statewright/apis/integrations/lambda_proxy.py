@@ -19,6 +19,7 @@ from statewright.clock import Clock
 from statewright.errors import ApiError
 from statewright.functions.functions import Functions
 from statewright.functions.outcomes import Invoked
+from statewright.limits import FUNCTION_REQUEST_BYTES
 from statewright.payload import JsonMapping
 
 _PATH: Final = re.compile(r"arn:[^:]*:apigateway:[^:]*:lambda:path/[^/]+/functions/(?P<function>.+)/invocations")
@@ -80,6 +81,8 @@ class LambdaProxy:
 
     async def invoke(self, name: str, payload: bytes, timeout_ms: int) -> Invoked:
         """Invoke a function within a time. Raises: IntegrationFailed."""
+        if len(payload) > FUNCTION_REQUEST_BYTES:
+            raise IntegrationFailed("REQUEST_TOO_LARGE", f"the event is longer than {FUNCTION_REQUEST_BYTES} bytes")
         try:
             target = await self._functions.invoker.resolve(name, None)
             if target.timeout_ms <= timeout_ms:

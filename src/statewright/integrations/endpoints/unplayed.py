@@ -13,8 +13,6 @@ _DEPLOY: Final = "Deploy templates with `statewright deploy FILE`"
 _ASK_EACH: Final = "Ask each service for its resources and their tags"
 
 _INSTEAD: Final = {
-    "apigateway": "Call the state machine or the function by its own API",
-    "apigatewayv2": "Call the state machine or the function by its own API",
     "application-autoscaling": "Leave it out: tables and functions have no capacity here that could be scaled",
     "cloudcontrolapi": _DEPLOY,
     "config": _ASK_EACH,

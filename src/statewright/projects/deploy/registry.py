@@ -33,8 +33,6 @@ KNOWN: Final[dict[str, Kind]] = {
 """Every type that is made, or left out for a reason of its own."""
 
 _NAMES: Final = {
-    "AWS::ApiGateway::Stage": "StageName",
-    "AWS::ApiGatewayV2::Stage": "StageName",
     "AWS::Cognito::UserPool": "UserPoolName",
     "AWS::Kinesis::Stream": "Name",
     "AWS::KinesisFirehose::DeliveryStream": "DeliveryStreamName",

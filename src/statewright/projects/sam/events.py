@@ -156,7 +156,7 @@ def _rest_api(making: Making, name: str, given: Mapping[str, Json]) -> None:
 
 
 def _machine_api(making: Making, name: str, _given: Mapping[str, Json]) -> None:
-    why = "its request would be mapped by a template, which is not supported yet: use an HTTP API, or start the machine"
+    why = "a method for a machine is not created yet: use an HTTP API, or start the machine"
     making.lose(name, f"the event {name} (Api) of {making.id} is left out: {why}")
 
 
