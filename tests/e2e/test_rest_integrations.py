@@ -325,3 +325,18 @@ def test_a_long_template_is_compiled_and_rendered_apart(server, gateway):
     assert (answer.status, answer.body) == (200, b"prod " * 1_000 + b"yes")
     with pytest.raises(ClientError, match="#end ends nothing"):
         api.method("GET", "/bad", {"type": "MOCK", "requestTemplates": {"application/json": text + "#end"}})
+
+
+def test_services_and_regions_that_are_not_here_are_errors_of_configuration(server, gateway):
+    api = Rest(gateway)
+    aws(api, "/service", "kinesis", "action/PutRecord")
+    where = api.method(
+        "POST", "/region",
+        {"type": "AWS", "integrationHttpMethod": "POST",
+         "uri": "arn:aws:apigateway:NOWHERE:dynamodb:action/ListTables"},
+    )  # fmt: skip
+    responses(api, where, {"statusCode": "200"})
+    api.deploy()
+    for path in ("/service", "/region"):
+        answer = post(server, api, path, {})
+        assert (answer.status, answer.headers["x-amzn-errortype"]) == (500, ["InternalServerErrorException"])

@@ -15,7 +15,7 @@ from typing import Final
 from statewright.api.calls.inner import InnerCalls
 from statewright.api.errors import status_of
 from statewright.api.models import load_model
-from statewright.api.operations import Call, perform, waits_for_events
+from statewright.api.operations import App, Call, perform, waits_for_events
 from statewright.api.protocols.query import FORM_TYPE
 from statewright.api.protocols.wire import Answer, Disconnected, Incoming, Message, Receive
 from statewright.api.service import APART, BODY_BYTES, JSON, QUERY, Service
@@ -56,11 +56,18 @@ class WireCalls:
         path = f"/{sent.host}{sent.path}" if sent.host and service.name == "s3" else sent.path
         incoming = Incoming(sent.method, path, query, headers, _pieces(body), service.body_bytes or BODY_BYTES)
         wire = wire_of(service, protocol)
-        operation = ""
+        app = await self._app_of(service, sent.region)
         as_json = protocol == QUERY and "xml" not in headers.get("accept", "")
         try:
             operation, request = await wire.read(incoming)
-            result = await self._performed(service, operation, request, sent, incoming, timeout_ms)
+            call = Call(
+                service.name, operation, sent.request_id, headers, None, path, query, size=incoming.size,
+            )  # fmt: skip
+            running = perform(app, call, request)
+            if (service.name, operation) in _WAITING or waits_for_events(service.name, operation):
+                result = await in_time(self._late, app.clock, running, timeout_ms, operation)
+            else:
+                result = await running
         except ApiError as error:
             if as_json:
                 return _refused(service, error, sent.request_id)
@@ -71,22 +78,14 @@ class WireCalls:
             return _answered(service, operation, result, sent.request_id)
         return await _response(wire.answer(operation, result, sent.request_id), service, sent.request_id)
 
-    async def _performed(
-        self, service: Service, operation: str, request: Json, sent: WireRequest, incoming: Incoming, timeout_ms: int
-    ) -> Json:
-        call = Call(
-            service.name, operation, sent.request_id, incoming.headers, None, incoming.raw_path, incoming.query,
-            size=incoming.size,
-        )  # fmt: skip
+    async def _app_of(self, service: Service, region: str) -> App:
+        """The application of a region. Raises: ApiError for one that this server has not."""
         app = self._calls.app
-        if service.regions == APART and sent.region not in ("", app.config.region):
-            if app.regions is None:
-                raise ApiError("UnknownRegion", f"this server has one region: {app.config.region}")
-            app = await app.regions.app_of(sent.region)
-        running = perform(app, call, request)
-        if (service.name, operation) not in _WAITING and not waits_for_events(service.name, operation):
-            return await running
-        return await in_time(self._late, app.clock, running, timeout_ms, operation)
+        if service.regions != APART or region in ("", app.config.region):
+            return app
+        if app.regions is None:
+            raise ApiError("UnknownRegion", f"this server has one region: {app.config.region}")
+        return await app.regions.app_of(region)
 
 
 def _framed(service: Service, sent: WireRequest) -> tuple[str, Mapping[str, str], bytes]:

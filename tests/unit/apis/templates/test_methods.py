@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from statewright.apis.templates.failures import RenderingFailed
 from statewright.apis.templates.rendering import Inputs
 from statewright.apis.templates.template import compile_template
 
@@ -70,6 +71,28 @@ from statewright.apis.templates.template import compile_template
         ("{'a': 1}", "size()", "1"),
         ("{'a': 1}", "empty", ""),
         ("{'a': 1}", "remove('a')", "1"),
+        ("{'a': 1}", "remove('b')", ""),
+        ("{'a': 1}", "putIfAbsent('a', 2)", "1"),
+        ("{'a': 1}", "putIfAbsent('b', 2)", ""),
+        ("{'a': 1}", "putAll({'b': 2})", ""),
+        ("{'a': 1}", "equals({'a': 1.0})", "true"),
+        ("[1, 'a']", "set(0, 'b')", "1"),
+        ("[1, 'a']", "remove('c')", "false"),
+        ("[1, 'a']", "addAll('c')", ""),
+        ("[1, 'a']", "clear()", ""),
+        ("'abab'", "replaceFirst('a', 'x')", "xbab"),
+        ("'a$b'", "replaceAll('[$]', '\\$\\\\')", "a$\\b"),
+        ("'abc'", "replaceAll('b', $null.none)", None),
+        ("'a'", "replace('a', 5)", ""),
+        ("'a'", "valueOf(1.5)", "1.5"),
+        ("'a'", "valueOf($null)", "null"),
+        ("1.9", "intValue()", "1"),
+        ("1", "doubleValue()", "1.0"),
+        ("1", "compareTo('a')", ""),
+        ("0.0", "parseDouble('1.5x')", None),
+        ("'abc'", "charAt(3)", None),
+        ("[1]", "subList(0, 2)", None),
+        ("'a'", "replaceAll($null, '')", None),
         ("0", "parseInt('12')", "12"),
         ("0.0", "parseDouble('1.50')", "1.5"),
         ("0", "valueOf('7')", "7"),
@@ -81,8 +104,21 @@ from statewright.apis.templates.template import compile_template
         ("'a'", "contains(5)", ""),
     ],
 )
-def test_methods(receiver: str, call: str, output: str) -> None:
-    assert compile_template(f"#set($x = {receiver})$x.{call}").render(Inputs()).text == output
+def test_methods(receiver: str, call: str, output: str | None) -> None:
+    """No output: the method throws in Java, so the rendering fails."""
+    template = compile_template(f"#set($x = {receiver})$x.{call}")
+    if output is None:
+        with pytest.raises(RenderingFailed):
+            template.render(Inputs())
+    else:
+        assert template.render(Inputs()).text == output
+
+
+def test_the_state_of_a_loop_by_methods() -> None:
+    calls = ["getIndex", "getCount", "hasNext", "isFirst", "isLast"]
+    shown = "".join(f"$foreach.{name}() " for name in calls)
+    text = compile_template("#foreach($i in ['a', 'b'])" + shown + "$!foreach.getParent()|#end").render(Inputs()).text
+    assert text == "0 1 true true false |1 2 false false true |"
 
 
 def test_entries_of_maps() -> None:
