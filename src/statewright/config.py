@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 from urllib.parse import urlsplit
 
+from statewright.config_lines import line_of
 from statewright.config_tables import TABLES, ProjectSettings, checked_project, checked_tables
 from statewright.limits import API_RATES, AWS, PROFILES, Limits, Rate, RateSettings
 from statewright.payload import JsonMapping, JsonObject
@@ -263,30 +264,6 @@ class _Reader:
         if not sound:
             self.refuse(keys, f'must be an address such as "http://127.0.0.1:8000", not {text!r}')
         return text.rstrip("/")
-
-
-def line_of(text: str, keys: tuple[str, ...]) -> int | None:
-    """The line of a settings file that sets a key: below its table's header, or inside an inline table's line."""
-    best = None
-    table: tuple[str, ...] = ()
-    for number, line in enumerate(text.splitlines(), 1):
-        header = re.match(r"\s*\[+\s*([^\]]+?)\s*\]+", line)
-        if header is not None:
-            table = _parts(header[1])
-            here = table
-        else:
-            named = re.match(r"\s*([^=#]+?)\s*=", line)
-            if named is None:
-                continue
-            here = (*table, *_parts(named[1]))
-        if here == keys[: len(here)] and (best is None or len(here) > best[0]):
-            best = (len(here), number)
-    return best[1] if best else None
-
-
-def _parts(key: str) -> tuple[str, ...]:
-    """The parts of a dotted key; a dot between quotes belongs to its part."""
-    return tuple(part.strip("\"'") for part in re.findall(r"\"[^\"]*\"|'[^']*'|[^.\s]+", key))
 
 
 def _meant(key: str, known: Mapping[str, object] | tuple[str, ...]) -> str:

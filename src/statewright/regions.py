@@ -190,6 +190,10 @@ class Accounts(Generic[T]):
         """The running systems of all these accounts."""
         return [system for regions in self._regions.values() for system in regions.systems()]
 
+    def apps(self) -> list[App]:
+        """The applications of the running systems."""
+        return [system.app for system in self.systems()]
+
     def running(self, account: str) -> App | None:
         """The application of an account's default region, if that has been called."""
         regions = self._regions.get(account)

@@ -174,6 +174,24 @@ def test_figures_have_labels_of_regions_and_accounts(served):
     ]
 
 
+def test_an_api_of_another_account_answers(served):
+    theirs = Account(served, THEIRS)
+    code = (
+        "def handler(event, context):\n    return {'statusCode': 200, 'body': event['requestContext']['accountId']}\n"
+    )
+    function = theirs.lambda_.create_function(
+        FunctionName="of-api", Runtime=RUNTIME, Role=f"arn:aws:iam::{THEIRS}:role/any", Handler="code.handler",
+        Code={"ZipFile": zipped(code=code)}, Timeout=60,
+    )["FunctionArn"]  # fmt: skip
+    made = theirs.apigatewayv2.create_api(Name="api", ProtocolType="HTTP", Target=function)
+    headers = {"Host": made["ApiEndpoint"].partition("//")[2]}
+    request = urllib.request.Request(served.url + "/", headers=headers)
+    with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as answer:
+        assert answer.read().decode() == THEIRS
+    with pytest.raises(ClientError, match="NotFound"):
+        Account(served, OURS).apigatewayv2.get_api(ApiId=made["ApiId"])
+
+
 def test_each_account_deploys_the_same_project(served, statewright, tmp_path, monkeypatch):
     settings_in(tmp_path)
     queue = {"Type": "AWS::SQS::Queue", "Properties": {"QueueName": "of-project"}}

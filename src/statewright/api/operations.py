@@ -76,6 +76,9 @@ class OtherAccounts(Protocol):
     def running(self, account: str, /) -> App | None:
         """The application of an account's default region, if that has been called."""
 
+    def apps(self) -> list[App]:
+        """The applications of all their regions that have been called."""
+
 
 @dataclass(frozen=True, slots=True)
 class App:

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from statewright.asl.loading import DEFINITION_ENDINGS
-from statewright.config import FILE_NAME, Config, line_of
+from statewright.config import FILE_NAME, Config
+from statewright.config_lines import line_of
 from statewright.engine.machines.limits import MOST_AT_ONCE, MOST_PER_SECOND
 from statewright.payload import Json, JsonMapping
 from statewright.projects.evaluation import references

@@ -137,16 +137,15 @@ async def _answered(
 
 
 def _plane_of(app: App, id: str) -> DataPlane | None:
-    """The data plane of the region that has an API."""
+    """The data plane of the region and account that has an API: its callers name neither."""
     plane = app.services.data_plane
     if plane.knows(id):
         return plane
-    if app.regions is not None:
-        for name in app.regions.names():
-            other = app.regions.running(name)
-            if other is not None and other.services.data_plane.knows(id):
-                return other.services.data_plane
-    return None
+    others = [app.regions.running(name) for name in app.regions.names()] if app.regions is not None else []
+    if app.accounts is not None:
+        others += app.accounts.apps()
+    planes = [other.services.data_plane for other in others if other is not None]
+    return next((one for one in planes if one.knows(id)), None)
 
 
 def _refuse_pages(

@@ -118,12 +118,20 @@ def test_settings_that_the_reader_takes_are_not_refused():
     assert taken > 200
 
 
+def test_an_access_key_with_an_account_is_taken():
+    text = '[credentials]\nAKIAONE = "one"\nAKIATWO = { secret = "two", account = "111122223333" }'
+    assert parse_config(text).accounts
+    assert errors("settings", tomllib.loads(text)) == []
+
+
 @pytest.mark.parametrize(
     "text",
     [
         'account = "1"', 'regoin = "us-east-1"', "[queues.jobs]\nvisibility = 3", "[machines.order]\ntype = 'FAST'",
         "[limits]\nhistory_events = 0", "[functions]\nisolation = 'some'", "[tables.orders]\nrange = 'k'",
         "[http]\norigins = 'http://localhost'", "[connections.a]\nauth = 'digest'", "time_scale = -1",
+        "[credentials]\nAKIATWO = { account = '111122223333' }",
+        "[credentials]\nAKIATWO = { secret = 'two', account = '1111' }",
     ],
 )  # fmt: skip
 def test_settings_that_the_reader_refuses_are_marked(text: str):

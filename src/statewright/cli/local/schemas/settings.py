@@ -23,6 +23,8 @@ from statewright.config_tables import PROJECT, TABLES
 from statewright.limits import API_RATES, PROFILES, Limits
 from statewright.payload import JsonObject
 
+_ACCOUNT: JsonObject = {"type": "string", "pattern": "^[0-9]{12}$"}
+_SECRET: JsonObject = {"type": "string", "minLength": 1}
 _URL: JsonObject = {"type": "string", "pattern": "^https?://"}
 
 
@@ -30,7 +32,7 @@ def schema() -> JsonObject:
     """The schema of the whole file."""
     tables = {name: by_name(check.schema) for name, check in TABLES.items()}
     members: JsonObject = {
-        "account": about("The account number of the server's ARNs.", {"type": "string", "pattern": "^[0-9]{12}$"}),
+        "account": about("The account number of the server's ARNs.", _ACCOUNT),
         "region": about(
             "The region of the server's ARNs.", {"type": "string", "pattern": "^[a-z]{2}(-[a-z]+)+-[0-9]+$"}
         ),
@@ -40,7 +42,7 @@ def schema() -> JsonObject:
         ),
         "credentials": about(
             "Secret keys by access key id; with any, the server verifies signatures.",
-            by_name({"type": "string", "minLength": 1}),
+            by_name(either(_SECRET, record({"secret": _SECRET, "account": _ACCOUNT}, ["secret"]))),
         ),
         "endpoints": about("Addresses of services that this server does not have, by service.", by_name(_endpoint())),
         "connections": about("Credentials and additions of http:invoke, by connection.", by_name(_connection())),
