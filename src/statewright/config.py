@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final, NoReturn
 from urllib.parse import urlsplit
 
-from statewright.config_lines import line_of
 from statewright.config_tables import TABLES, ProjectSettings, checked_project, checked_tables
+from statewright.files.settings_lines import line_of
 from statewright.limits import API_RATES, AWS, PROFILES, Limits, Rate, RateSettings
 from statewright.payload import JsonMapping, JsonObject
 

@@ -14,8 +14,8 @@ from typing import Final
 
 from statewright.asl.loading import DEFINITION_ENDINGS
 from statewright.config import FILE_NAME, Config
-from statewright.config_lines import line_of
 from statewright.engine.machines.limits import MOST_AT_ONCE, MOST_PER_SECOND
+from statewright.files.settings_lines import line_of
 from statewright.payload import Json, JsonMapping
 from statewright.projects.evaluation import references
 from statewright.projects.finding import own_files, projects_within
