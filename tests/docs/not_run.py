@@ -29,6 +29,7 @@ class NotRun:
 
 _PACKAGING: Final = "tests/e2e/test_packaging.py, tests/architecture/test_packaging.py"
 _REPORTS: Final = "tests/unit/projects has their texts"
+_ORDER_API: Final = "examples/order_api.py, which the demo runs"
 _WHEEL: Final = "tests/e2e/test_wheel.py"
 NOT_RUN: Final = (
     NotRun("README.md", "$ git clone", "tests/e2e/test_demo.py runs the demo"),
@@ -46,6 +47,7 @@ NOT_RUN: Final = (
         "$ aws lambda create-event-source-mapping",
         "needs a table and a function: test_stream_mappings",
     ),
+    NotRun("examples/projects/order-api/README.md", "$ statewright", f"its address has an id: {_ORDER_API}"),
     NotRun("docs/install.md", "$ python3 -m venv", f"installs from an index: {_WHEEL}"),
     NotRun("docs/install.md", "$ pipx", f"installs from an index: {_WHEEL}"),
     NotRun("docs/install.md", "# python3 -m venv", f"changes the machine: {_PACKAGING}"),

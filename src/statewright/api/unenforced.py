@@ -59,6 +59,7 @@ UNENFORCED: Final[dict[tuple[str, str], Unenforced]] = {
     ("lambda", "AddPermission"): Unenforced("function policies"),
     ("events", "PutPermission"): Unenforced("event bus policies"),
     ("secretsmanager", "PutResourcePolicy"): Unenforced("policies of secrets"),
+    ("ecr", "SetRepositoryPolicy"): Unenforced("policies of repositories"),
     **{("iam", name): Unenforced(_IAM) for name in _IAM_OPERATIONS},
     ("iam", "CreateRole"): Unenforced(_TRUST),
     ("iam", "UpdateAssumeRolePolicy"): Unenforced(_TRUST),

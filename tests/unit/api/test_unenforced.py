@@ -20,6 +20,8 @@ OTHERS = {
     ("s3", "PutBucketAcl"), ("s3", "PutObjectAcl"), ("sns", "PutDataProtectionPolicy"),
     # No permissions: how long log events are kept.
     ("logs", "PutRetentionPolicy"),
+    # No permissions: how long images are kept, of which there are none; which updates a stack may make.
+    ("ecr", "PutLifecyclePolicy"), ("cloudformation", "SetStackPolicy"),
 }  # fmt: skip
 
 

@@ -28,6 +28,7 @@ OVERRIDDEN: dict[type, dict[str, str]] = {
         "connection_lost": "self, exc",
         "data_received": "self, data",
         "on_message_begin": "self",
+        "on_header": "self, name, value",
         "on_headers_complete": "self",
         "on_body": "self, body",
         "on_message_complete": "self",
@@ -73,6 +74,7 @@ IMITATED: dict[tuple[type, str], tuple[str, str]] = {
     (RequestResponseCycle, "send"): ("written_whole", "d744b2b1d727a88b"),
     (RequestResponseCycle, "receive"): ("Gathering.take", "e7a392a4367ad55b"),
     (HttpToolsProtocol, "on_body"): ("GuardedProtocol.on_body", "a02fa52bdf33060a"),
+    (HttpToolsProtocol, "on_header"): ("GuardedProtocol.on_header", "b89cbbc6db2adf3a"),
     (HttpToolsProtocol, "_start_asgi_task"): ("GuardedProtocol._answer", "c8c773c7e2d04cb1"),
     (Server, "shutdown"): ("Listener.shutdown", "b4f26fef06163b1d"),
 }
