@@ -58,9 +58,8 @@ def run(progress: Callable[[str], None], sdk: Sdk) -> list[Result]:
     settings = "" if sdk.folder is None else f"[functions]\nnode_modules = {json.dumps(str(sdk.folder))}\n"
     with tempfile.TemporaryDirectory() as place, server(f"{place}/data", settings) as running:
         progress(f"server on {running.endpoint}; putting {FILES:,} files into a bucket, making functions and queues")
-        systems = [
-            make(running) for make in (file_pipeline, semaphore, nested_loop, job_poller, export_poller, order_api)
-        ]
+        makers = (order_api, file_pipeline, semaphore, nested_loop, job_poller, export_poller)
+        systems = [make(running) for make in makers]
         systems.append(left_out(NODE_TITLE, sdk.lacking) if sdk.folder is None else node_semaphore(running))
         began = moved = time.monotonic()
         before: list[str] = []

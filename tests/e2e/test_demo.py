@@ -43,16 +43,17 @@ def test_every_system_ends_as_it_should(real_time):
     told: list[str] = []
     sdk = sdk_of_tests()
     results = real_time.run(told.append, sdk)
-    assert [result.good for result in results] == [True] * 6, results
-    assert results[5].left_out == sdk.lacking
+    assert [result.good for result in results] == [True] * 7, results
+    orders, pipeline, *_, node = results
+    assert "a large one WAITING; its link said: thank you, then it was ACCEPTED" in orders.lines[0]
+    assert node.left_out == sdk.lacking
     if sdk.folder is not None:
-        assert results[5].lines == ["3 of 3 went through, one after the other in the order of their starts"]
-    pipeline = results[0].lines
-    assert pipeline[0] == "27 done, 3 tried 2 times and dead, 0 open; 0 messages left in the queues"
-    assert "27 files in " in pipeline[1]
-    assert pipeline[1].endswith("; each broken one is tried again after 5 s")
-    assert results[2].lines == ["9 alerts for 3 users in 3 rounds, counted in the table"]
-    assert results[4].lines[0].startswith("COMPLETED: 50 items in ")
+        assert node.lines == ["3 of 3 went through, one after the other in the order of their starts"]
+    assert pipeline.lines[0] == "27 done, 3 tried 2 times and dead, 0 open; 0 messages left in the queues"
+    assert "27 files in " in pipeline.lines[1]
+    assert pipeline.lines[1].endswith("; each broken one is tried again after 5 s")
+    assert results[3].lines == ["9 alerts for 3 users in 3 rounds, counted in the table"]
+    assert results[5].lines[0].startswith("COMPLETED: 50 items in ")
     assert any("files 27 of 30 done · 3 dead · 0 queued" in text for text in told[1:])
 
 

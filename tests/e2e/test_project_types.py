@@ -130,6 +130,19 @@ Resources:
   Param: {Type: AWS::SSM::Parameter, Properties: {Name: /MARK/one, Type: String, Value: !Ref Queue}}
   Secret: {Type: AWS::SecretsManager::Secret, Properties: {Description: d, GenerateSecretString: {SecretStringTemplate: '{"user": "me"}', GenerateStringKey: password}}}
   Images: {Type: AWS::ECR::Repository, Properties: {RepositoryName: MARK/images, ImageTagMutability: IMMUTABLE, ImageScanningConfiguration: {ScanOnPush: "true"}, RepositoryPolicyText: {Version: "2012-10-17", Statement: [{Effect: Allow, Principal: "*", Action: "ecr:BatchGetImage"}]}, LifecyclePolicy: {LifecyclePolicyText: '{"rules": [{"rulePriority": 1, "selection": {"tagStatus": "any", "countType": "imageCountMoreThan", "countNumber": 9}, "action": {"type": "expire"}}]}'}, Tags: [{Key: a, Value: b}]}}
+  HttpApi: {Type: AWS::ApiGatewayV2::Api, Properties: {Name: MARK-http, ProtocolType: HTTP, CorsConfiguration: {AllowOrigins: ["https://shop.example"]}, Tags: {a: b}}}
+  HttpIntegration: {Type: AWS::ApiGatewayV2::Integration, Properties: {ApiId: !Ref HttpApi, IntegrationType: AWS_PROXY, IntegrationUri: !GetAtt Fn.Arn, PayloadFormatVersion: "2.0"}}
+  HttpRoute: {Type: AWS::ApiGatewayV2::Route, Properties: {ApiId: !Ref HttpApi, RouteKey: "GET /{id}", Target: !Sub "integrations/${HttpIntegration}"}}
+  HttpDeployment: {Type: AWS::ApiGatewayV2::Deployment, DependsOn: HttpRoute, Properties: {ApiId: !Ref HttpApi, Description: first}}
+  HttpStage: {Type: AWS::ApiGatewayV2::Stage, Properties: {ApiId: !Ref HttpApi, StageName: dev, DeploymentId: !Ref HttpDeployment, StageVariables: {a: b}}}
+  RestApi: {Type: AWS::ApiGateway::RestApi, Properties: {Name: MARK-rest, BinaryMediaTypes: ["image/png"], EndpointConfiguration: {Types: [REGIONAL]}}}
+  RestModel: {Type: AWS::ApiGateway::Model, Properties: {RestApiId: !Ref RestApi, Name: Order, ContentType: application/json, Schema: {type: object, required: [id]}}}
+  RestValidator: {Type: AWS::ApiGateway::RequestValidator, Properties: {RestApiId: !Ref RestApi, Name: bodies, ValidateRequestBody: "true"}}
+  RestResource: {Type: AWS::ApiGateway::Resource, Properties: {RestApiId: !Ref RestApi, ParentId: !GetAtt RestApi.RootResourceId, PathPart: orders}}
+  RestMethod: {Type: AWS::ApiGateway::Method, Properties: {RestApiId: !Ref RestApi, ResourceId: !Ref RestResource, HttpMethod: POST, AuthorizationType: NONE, RequestModels: {application/json: !Ref RestModel}, RequestValidatorId: !Ref RestValidator, Integration: {Type: AWS_PROXY, IntegrationHttpMethod: POST, Uri: !Sub "arn:aws:apigateway:${AWS::Region}:lambda:path/2015-03-31/functions/${Fn.Arn}/invocations"}}}
+  RestAnswer: {Type: AWS::ApiGateway::GatewayResponse, Properties: {RestApiId: !Ref RestApi, ResponseType: DEFAULT_4XX, ResponseParameters: {gatewayresponse.header.Access-Control-Allow-Origin: "'*'"}}}
+  RestDeployment: {Type: AWS::ApiGateway::Deployment, DependsOn: RestMethod, Properties: {RestApiId: !Ref RestApi}}
+  RestStage: {Type: AWS::ApiGateway::Stage, Properties: {RestApiId: !Ref RestApi, DeploymentId: !Ref RestDeployment, StageName: prod, Variables: {a: b}}}
   Activity: {Type: AWS::StepFunctions::Activity, Properties: {Name: MARK-activity}}
   Machine:
     Type: AWS::StepFunctions::StateMachine
