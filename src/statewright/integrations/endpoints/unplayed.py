@@ -14,7 +14,6 @@ _ASK_EACH: Final = "Ask each service for its resources and their tags"
 
 _INSTEAD: Final = {
     "application-autoscaling": "Leave it out: tables and functions have no capacity here that could be scaled",
-    "cloudcontrolapi": _DEPLOY,
     "config": _ASK_EACH,
     "resource-explorer-2": _ASK_EACH,
     "resource-groups": _ASK_EACH,
