@@ -167,7 +167,7 @@ def show_mistakes(out: Printer) -> int:
 def show_real_time(out: Printer) -> int:
     """The systems on a real server, with their progress; returns how many did not end as they should."""
     out.line("")
-    out.line(("On a real server, in real time", "strong"), ("  deployed with boto3, nothing mocked", "idle"))
+    out.line(("On a real server, in real time", "strong"), ("  deployed as to the cloud, nothing mocked", "idle"))
     out.flush()
     last = 0.0
 
