@@ -86,6 +86,7 @@ def leave_no_descriptor(pid: int) -> None:
     limit(pid, resource.RLIMIT_NOFILE, len(os.listdir(f"/proc/{pid}/fd")) + 1)
 
 
-def fill_disk(pid: int, data: Path) -> None:
-    """Let no file of a process's folder grow beyond the largest there is. Raises: OSError if it is dead."""
-    limit(pid, resource.RLIMIT_FSIZE, max(file.stat().st_size for file in data.iterdir() if file.is_file()))
+def fill_disk(pid: int, data: Path, room_bytes: int = 0) -> None:
+    """Let no file of a process's folder grow far beyond the largest there is. Raises: OSError if it is dead."""
+    largest = max(file.stat().st_size for file in data.iterdir() if file.is_file())
+    limit(pid, resource.RLIMIT_FSIZE, largest + room_bytes)

@@ -23,6 +23,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from statewright.stores.sqlite.file import FILE_NAME
+from tests.crash import faults
 from tests.deadlines import completed, until
 from tests.e2e.conftest import ROLE, Server, ended, machine
 from tests.thoroughness import slow
@@ -62,8 +63,7 @@ def test_a_full_disk_refuses_clearly_and_loses_nothing(tmp_path):
     soon = machine(sfn, {"Type": "Wait", "Seconds": 1}, {"Type": "Pass", "Result": "done"})
     kept = {sfn.start_execution(stateMachineArn=waits)["executionArn"] for _ in range(5)}
     due = sfn.start_execution(stateMachineArn=soon)["executionArn"]
-    size = max(file.stat().st_size for file in data.iterdir())
-    resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+    faults.fill_disk(server.process.pid, data)
 
     definition = json.dumps({"StartAt": "A", "States": {"A": {"Type": "Succeed"}}})
     for refused in (
@@ -81,7 +81,7 @@ def test_a_full_disk_refuses_clearly_and_loses_nothing(tmp_path):
     assert f"the store {data / FILE_NAME} does not answer" in told
     assert "Traceback" not in told
 
-    resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    faults.lift(server.process.pid, resource.RLIMIT_FSIZE)
     # The timer that fell due meanwhile is not forgotten, and callers are served again.
     assert ended(sfn, due)["output"] == '"done"'
     again = sfn.start_execution(stateMachineArn=waits, name="refused", input=LARGE)["executionArn"]
@@ -100,8 +100,7 @@ def test_a_server_that_cannot_write_ends_at_the_deadline_of_its_stop(tmp_path, m
     sfn = server.client()
     arn = machine(sfn, {"Type": "Wait", "Seconds": 1}, {"Type": "Pass", "Result": "x" * 100_000})
     due = sfn.start_execution(stateMachineArn=arn)["executionArn"]
-    size = max(file.stat().st_size for file in data.iterdir())
-    resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+    faults.fill_disk(server.process.pid, data)
     until(lambda: "work waits for it" in server.log.read_text(), "a commit that is not written")
     assert server.stop() == 1
     (told,) = [line for line in server.log.read_text().splitlines() if "was given up" in line]
@@ -118,8 +117,7 @@ def test_a_server_killed_on_a_full_disk_has_what_was_acknowledged(tmp_path):
     server = Server(data)
     sfn = server.client()
     arn = machine(sfn, {"Type": "Pass"}, {"Type": "Wait", "Seconds": 3600})
-    size = max(file.stat().st_size for file in data.iterdir())
-    resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (size + 1_000_000, resource.RLIM_INFINITY))
+    faults.fill_disk(server.process.pid, data, room_bytes=1_000_000)
     kept = set()
     for number in range(1_000):
         # Sizes differ, so that the limit falls into the middle of a transaction's pages.

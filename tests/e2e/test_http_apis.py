@@ -274,7 +274,7 @@ def test_the_path_of_the_server_leads_to_an_api_without_its_rights(server, gatew
     answer = called(server, api, "GET", f"/_apis/{api}/x", {"Host": f"127.0.0.1:{server.port}"})
     assert (answer.status, answer.json["event"]["rawPath"]) == (200, "/x")
     assert answer.headers["content-security-policy"] == ["sandbox"]
-    # A host of an API leads to nothing else, whatever a request is signed for.
+    # A host of an API leads to nothing else, even for a signed request.
     form = urlencode({"Action": "ListQueues", "Version": "2012-11-05"})
     own = called(server, api, "POST", "/", {"X-Amz-Target": "AmazonSQS.ListQueues", "Content-Type": "text/plain"},
                  form.encode())  # fmt: skip

@@ -83,8 +83,6 @@ class StackEntry:
     policy: str = ""
     outputs: Sequence[Output] = ()
     imports: Sequence[str] = ()
-    parent: str = ""
-    root: str = ""
     stored: int = 0
 
 

@@ -1,8 +1,8 @@
 """The door of the data plane: requests to APIs, from the head that the port has read to the bytes of the response.
 
 Owns the addresses of APIs (a host of their own, or a path of this server's), and which pages of browsers may call them.
-An API's host is its own origin: every request to it goes to that API alone, whatever it is signed for. Responses at a
-path of the server's own origin are sandboxed, so that a page among them has no rights of the server.
+An API's host is its own origin: every request to it goes to that API alone, even if it is signed for a service.
+Responses at a path of the server's own origin are sandboxed, so that a page among them has no rights of the server.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def _refuse_pages(
         and headers.get("sec-fetch-dest") in ("document", None)
         and (where.is_own_origin and request.method == "GET" and "origin" not in headers)
     ):
-        # A person follows a link, for instance one that approves: the page it was on sees nothing of the answer.
+        # A browser follows a link, for instance one that approves: the page of the link cannot read the answer.
         return
     origin = headers.get("origin", "")
     if origin and plane is not None and guard.is_origin(origin):

@@ -40,7 +40,7 @@ function configureV3(loaded) {
   return loaded;
 }
 
-// Providers of custom resources put their answer to ResponseURL by `https`, whatever its scheme (`cfn-response`, the
+// Providers of custom resources put their answer to ResponseURL by `https`, even where it is an `http` address (`cfn-response`, the
 // CDK's own): what they send to the host of this server goes by HTTP to its port.
 function leadHome(https) {
   if (seen.has(https) || !endpoint.startsWith("http://")) return https;
