@@ -1,7 +1,7 @@
 """Hot swaps: a resource of a stack is changed past its stack, whose rows stay as they are.
 
-The next operation of the stack compares what its template asks for with what the server has, so it needs to know
-nothing of a swap.
+The next operation of the stack compares its template with these rows, as the service does: a template that asks for
+what was swapped is an update, and one that did not change leaves the swap in place.
 
 Source: Cloud Control API reference, UpdateResource; RFC 6902 for patches.
 """
