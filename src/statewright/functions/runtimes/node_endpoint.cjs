@@ -40,8 +40,8 @@ function configureV3(loaded) {
   return loaded;
 }
 
-// Providers of custom resources put their answer to ResponseURL by `https`, even where it is an `http` address (`cfn-response`, the
-// CDK's own): what they send to the host of this server goes by HTTP to its port.
+// Providers of custom resources (`cfn-response`, the CDK's own) put their answer to ResponseURL by `https`, even where it
+// is an `http` address: what they send to the host of this server goes by HTTP to its port.
 function leadHome(https) {
   if (seen.has(https) || !endpoint.startsWith("http://")) return https;
   seen.add(https);
