@@ -229,6 +229,78 @@ def test_messages_and_events_are_sent(server, gateway):
     assert sent["FailedEntryCount"] == 0
 
 
+def first_class(gateway: Any, api: str, key: str, subtype: str, **parameters: str) -> None:
+    """A route of an API to an operation of a service."""
+    integration = gateway.create_integration(
+        ApiId=api, IntegrationType="AWS_PROXY", IntegrationSubtype=subtype, PayloadFormatVersion="1.0",
+        RequestParameters=parameters,
+    )["IntegrationId"]  # fmt: skip
+    gateway.create_route(ApiId=api, RouteKey=key, Target=f"integrations/{integration}")
+
+
+def test_messages_are_received_deleted_and_purged(server, gateway):
+    api = new_api(gateway)
+    sqs = server.client("sqs")
+    url = sqs.create_queue(QueueName=f"http-{api}", Attributes={"VisibilityTimeout": "0"})["QueueUrl"]
+    first_class(gateway, api, "GET /messages", "SQS-ReceiveMessage", QueueUrl=url, MaxNumberOfMessages="1")
+    first_class(
+        gateway, api, "DELETE /messages", "SQS-DeleteMessage",
+        QueueUrl=url, ReceiptHandle="$request.querystring.receipt",
+    )  # fmt: skip
+    first_class(gateway, api, "DELETE /all", "SQS-PurgeQueue", QueueUrl=url)
+    gateway.create_stage(ApiId=api, StageName="$default", AutoDeploy=True)
+    for text in ("one", "two"):
+        sqs.send_message(QueueUrl=url, MessageBody=text)
+    (message,) = called(server, api, "GET", "/messages").json["Messages"]
+    receipt = urlencode({"receipt": message["ReceiptHandle"]})
+    assert called(server, api, "DELETE", f"/messages?{receipt}").status == 200
+    left = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]
+    assert [one["Body"] for one in left] == [{"one": "two", "two": "one"}[message["Body"]]]
+    assert called(server, api, "DELETE", "/all").status == 200
+    assert "Messages" not in sqs.receive_message(QueueUrl=url)
+
+
+def test_an_execution_is_stopped(server, gateway):
+    sfn = server.client("stepfunctions")
+    api = new_api(gateway)
+    first_class(
+        gateway, api, "POST /stop", "StepFunctions-StopExecution",
+        ExecutionArn="$request.body.execution", Error="Cancelled", Cause="$request.body.why",
+    )  # fmt: skip
+    gateway.create_stage(ApiId=api, StageName="$default", AutoDeploy=True)
+    arn = sfn.start_execution(stateMachineArn=machine(sfn, {"Type": "Wait", "Seconds": 3_600}))["executionArn"]
+    body = json.dumps({"execution": arn, "why": "not needed"}).encode()
+    assert called(server, api, "POST", "/stop", body=body).status == 200
+    found = sfn.describe_execution(executionArn=arn)
+    assert (found["status"], found["error"], found["cause"]) == ("ABORTED", "Cancelled", "not needed")
+
+
+def test_requests_are_passed_to_another_server(server, gateway):
+    function = made(server.client("lambda"), SHOWN)
+    behind = gateway.create_api(Name="behind", ProtocolType="HTTP", Target=ARN + function)["ApiId"]
+    api = new_api(gateway)
+    integration = gateway.create_integration(
+        ApiId=api, IntegrationType="HTTP_PROXY", IntegrationMethod="ANY", PayloadFormatVersion="1.0",
+        IntegrationUri=f"http://127.0.0.1:{server.port}/_apis/{behind}/{{path}}",
+    )["IntegrationId"]  # fmt: skip
+    gateway.create_route(ApiId=api, RouteKey="ANY /{path+}", Target=f"integrations/{integration}")
+    gateway.create_stage(ApiId=api, StageName="$default", AutoDeploy=True)
+    answer = called(
+        server,
+        api,
+        "PUT",
+        "/a/b?x=1",
+        {"Content-Type": "application/json", "X-Mine": "yes", "Connection": "X-Hop", "X-Hop": "no"},
+        b"{}",
+    )
+    event = answer.json["event"]
+    assert (event["rawPath"], event["rawQueryString"], event["body"]) == ("/a/b", "x=1", "{}")
+    assert event["requestContext"]["http"]["method"] == "PUT"
+    assert event["headers"]["x-mine"] == "yes"
+    assert "x-hop" not in event["headers"]
+    assert called(server, api, "GET", "/a/%2e%2e/b").status == 500
+
+
 def test_a_route_with_authorization_stays_closed(server, gateway):
     function = made(server.client("lambda"), SHOWN)
     api = new_api(gateway)

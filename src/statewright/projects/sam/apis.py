@@ -23,10 +23,13 @@ IMPLICIT_REST: Final = "ServerlessRestApi"
 IMPLICIT_HTTP: Final = "ServerlessHttpApi"
 _OPEN: Final = frozenset({"UsagePlan", "AddDefaultAuthorizerToCorsPreflight", "Authorizers"})
 """Members of an API's `Auth` that ask for no authorizer of every event."""
-_USED: Final = (
-    "Name", "CorsConfiguration", "StageName", "StageVariables", "BinaryMediaTypes", "Description", "DefinitionBody",
-    "DefinitionUri", "Auth",
-)  # fmt: skip
+_HTTP_USED: Final = ("Name", "CorsConfiguration", "StageName", "StageVariables")
+_REST_USED: Final = ("Name", "StageName", "BinaryMediaTypes", "Description")
+_SILENT: Final = frozenset({
+    "AlwaysDeploy", "Auth", "DefinitionBody", "DefinitionUri", "Description", "EndpointConfiguration", "FailOnWarnings",
+    "Mode", "OpenApiVersion", "PropagateTags", "Tags", "TracingEnabled",
+})  # fmt: skip
+"""Properties that `closed_why` judges, or whose absence changes no answer of an API."""
 _ANY: Final = ("ANY", "*", "X-AMAZON-APIGATEWAY-ANY-METHOD")
 
 
@@ -75,9 +78,14 @@ class ApiEvents:
             self._closed[resource.id] = why
             return why
         steps = (*self._stack.steps(resource.id), "Properties")
-        kept = {name: whole[name] for name in _USED if name in whole}
+        is_http = resource.type.endswith("HttpApi")
+        used = _HTTP_USED if is_http else _REST_USED
+        for name in whole.keys() - {*used, *_SILENT}:
+            place = self._stack.place((*steps, name))
+            self._stack.sources.warning(place, f"{resource.id}: {name} changes nothing here: it is not supported yet")
+        kept = {name: whole[name] for name in used if name in whole}
         given = {name: self._stack.fold(value, (*steps, name), resource.id) for name, value in kept.items()}
-        if resource.type.endswith("HttpApi"):
+        if is_http:
             cors = given.get("CorsConfiguration")
             stage = given.get("StageName") or "$default"
             self._http(resource.id, resource.place, given.get("Name"), cors, stage, given.get("StageVariables"))
