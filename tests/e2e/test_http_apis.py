@@ -183,6 +183,27 @@ def test_a_function_that_takes_longer_than_the_integration_may(server, gateway):
     assert (late.status, late.body) == (503, b'{"message":"Service Unavailable"}')
 
 
+def test_an_execution_that_takes_longer_than_the_integration_may(server, gateway, sfn):
+    express = machine(sfn, {"Type": "Wait", "Seconds": 250}, express=True)
+    api = new_api(gateway)
+    integration = gateway.create_integration(
+        ApiId=api, IntegrationType="AWS_PROXY", IntegrationSubtype="StepFunctions-StartSyncExecution",
+        CredentialsArn="arn:aws:iam::000000000000:role/r", PayloadFormatVersion="1.0", TimeoutInMillis=50,
+        RequestParameters={"StateMachineArn": express},
+    )["IntegrationId"]  # fmt: skip
+    gateway.create_route(ApiId=api, RouteKey="$default", Target=f"integrations/{integration}")
+    gateway.create_stage(ApiId=api, StageName="$default", AutoDeploy=True)
+    late = called(server, api, "POST", "/")
+    assert (late.status, late.body) == (503, b'{"message":"Service Unavailable"}')
+
+
+def test_another_stage_serves_the_deployment_of_an_automatic_one(server, gateway):
+    api = new_api(gateway, Target=ARN + made(server.client("lambda"), SHOWN))
+    deployment = gateway.get_stage(ApiId=api, StageName="$default")["DeploymentId"]
+    gateway.create_stage(ApiId=api, StageName="prod", DeploymentId=deployment)
+    assert called(server, api, "GET", "/prod/a").json["event"]["routeKey"] == "$default"
+
+
 def test_requests_start_executions(server, gateway, sfn):
     express = machine(sfn, {"Type": "Pass", "Result": {"done": True}}, express=True)
     standard = machine(sfn, {"Type": "Pass"})

@@ -85,6 +85,8 @@ class Apis:
     async def stop(self) -> None:
         """Release what is in memory."""
         self._held.clear()
+        for of in self._entries.values():
+            of.clear()
 
     def address(self, id: str) -> str:
         """The address of an API behind a host of its own."""
@@ -168,10 +170,10 @@ class Apis:
 
     def deployed(self, held: Held, stage: Member) -> Snapshot:
         """The members that a stage serves: those of its deployment, or those of now where each change is deployed."""
-        if stage.settings.get("auto"):
+        found = held.of(DEPLOYMENT).get(stage.settings.get("deployment") or "")
+        # The deployment of a stage that serves each change holds no members.
+        if stage.settings.get("auto") or (found is not None and "snapshot" not in found.settings):
             return held.snapshot()
-        named = stage.settings.get("deployment") or ""
-        found = held.of(DEPLOYMENT).get(named)
         snapshot: Snapshot = found.settings["snapshot"] if found is not None else {}
         return snapshot
 

@@ -1,57 +1,119 @@
 """Models of request bodies: JSON schemas, draft 4, as far as templates use them.
 
-A schema with other keywords is checked by those that are known here. Source: JSON Schema Validation, draft 4.
+A schema with other keywords is checked by those that are known here. A schema comes from the author of an API and a
+body from its callers: patterns match in linear time, and a check that takes many steps ends without a fit.
+
+Source: JSON Schema Validation, draft 4.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
+from statewright.apis.errors import bad_request
 from statewright.payload import Json, JsonMapping, JsonTextError, parse_json
+from statewright.query.linear_regex import LinearRegex, RegexSyntaxError, compile_regex
 
 MOST_DEPTH: Final = 64
+MOST_STEPS: Final = 200_000
+"""Applications of a schema to a value, and steps of a pattern on a text, that one body may take."""
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "object": (dict,), "array": (list,), "string": (str,), "boolean": (bool,), "null": (type(None),),
     "integer": (int,), "number": (int, float),
 }  # fmt: skip
 
 
-def fits(schema: JsonMapping, body: bytes) -> bool:
-    """True if a body is JSON that fits a schema."""
+def check_schema(text: str) -> None:
+    """Refuse the schema of a model that is no JSON, or has a pattern that cannot be checked. Raises: ApiError."""
     try:
-        value = parse_json(body)
-    except JsonTextError:
-        return False
-    return _fits(schema, value, schema, 0)
+        schema = parse_json(text)
+    except JsonTextError as problem:
+        raise bad_request(f"Invalid model schema specified: {problem}") from None
+    for pattern in _patterns(schema):
+        try:
+            _compiled(pattern)
+        except RegexSyntaxError as problem:
+            raise bad_request(f"Invalid model schema specified: the pattern {pattern[:100]}: {problem}") from None
 
 
-def _fits(schema: Json, value: Json, root: JsonMapping, depth: int) -> bool:
-    if not isinstance(schema, Mapping) or depth > MOST_DEPTH:
-        return depth <= MOST_DEPTH
-    named = schema.get("$ref")
-    if isinstance(named, str):
-        found: Json = root
-        for part in named.removeprefix("#/").split("/"):
-            found = found.get(part) if isinstance(found, Mapping) else None
-        return _fits(found, value, root, depth + 1)
-    if "type" in schema and not _is_of(schema["type"], value):
+def fits(schema: JsonMapping, body: bytes) -> bool:
+    """True if a body is JSON that fits a schema; no body fits one that is malformed."""
+    try:
+        return _Check(schema).fits(schema, parse_json(body), 0)
+    except (JsonTextError, RegexSyntaxError, _TooLong, TypeError, AttributeError):
         return False
-    if "enum" in schema and value not in schema["enum"]:
-        return False
-    if not all(_fits(one, value, root, depth + 1) for one in schema.get("allOf", ())):
-        return False
-    if "anyOf" in schema and not any(_fits(one, value, root, depth + 1) for one in schema["anyOf"]):
-        return False
-    if "oneOf" in schema and sum(_fits(one, value, root, depth + 1) for one in schema["oneOf"]) != 1:
-        return False
-    if isinstance(value, dict):
-        return _object_fits(schema, value, root, depth)
-    if isinstance(value, list):
-        counted = schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value))
-        return counted and all(_fits(schema.get("items"), one, root, depth + 1) for one in value)
-    return _scalar_fits(schema, value)
+
+
+class _TooLong(Exception):
+    """A check has taken more than its steps."""
+
+
+@dataclass(slots=True)
+class _Check:
+    """The check of one body."""
+
+    root: JsonMapping
+    steps: int = 0
+
+    def spend(self, steps: int) -> None:
+        """Count steps. Raises: _TooLong."""
+        self.steps += steps
+        if self.steps > MOST_STEPS:
+            raise _TooLong
+
+    def fits(self, schema: Json, value: Json, depth: int) -> bool:
+        """True if a value fits a schema. Raises: _TooLong."""
+        self.spend(1)
+        if not isinstance(schema, Mapping) or depth > MOST_DEPTH:
+            return depth <= MOST_DEPTH
+        named = schema.get("$ref")
+        if isinstance(named, str):
+            found: Json = self.root
+            for part in named.split("/")[1:]:
+                found = found.get(part) if isinstance(found, Mapping) else None
+            return self.fits(found, value, depth + 1)
+        if "type" in schema and not _is_of(schema["type"], value):
+            return False
+        if "enum" in schema and value not in schema["enum"]:
+            return False
+        if not all(self.fits(one, value, depth + 1) for one in schema.get("allOf", ())):
+            return False
+        if "anyOf" in schema and not any(self.fits(one, value, depth + 1) for one in schema["anyOf"]):
+            return False
+        if "oneOf" in schema and sum(self.fits(one, value, depth + 1) for one in schema["oneOf"]) != 1:
+            return False
+        if isinstance(value, dict):
+            return self._object(schema, value, depth)
+        if isinstance(value, list):
+            counted = schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value))
+            return counted and all(self.fits(schema.get("items"), one, depth + 1) for one in value)
+        return self._scalar(schema, value)
+
+    def _object(self, schema: JsonMapping, value: dict[str, Json], depth: int) -> bool:
+        if any(name not in value for name in schema.get("required", ()) if isinstance(name, str)):
+            return False
+        known = schema.get("properties") or {}
+        rest = schema.get("additionalProperties", True)
+        for name, one in value.items():
+            if name in known:
+                if not self.fits(known[name], one, depth + 1):
+                    return False
+            elif rest is False or (isinstance(rest, Mapping) and not self.fits(rest, one, depth + 1)):
+                return False
+        return True
+
+    def _scalar(self, schema: JsonMapping, value: Json) -> bool:
+        if isinstance(value, str):
+            if not schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", len(value)):
+                return False
+            pattern = schema.get("pattern")
+            return not isinstance(pattern, str) or _compiled(pattern).find(value, spend=self.spend) is not None
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return bool(schema.get("minimum", value) <= value <= schema.get("maximum", value))
+        return True
 
 
 def _is_of(kind: Json, value: Json) -> bool:
@@ -62,33 +124,19 @@ def _is_of(kind: Json, value: Json) -> bool:
     )
 
 
-def _object_fits(schema: JsonMapping, value: dict[str, Json], root: JsonMapping, depth: int) -> bool:
-    if any(name not in value for name in schema.get("required", ()) if isinstance(name, str)):
-        return False
-    known = schema.get("properties") or {}
-    rest = schema.get("additionalProperties", True)
-    for name, one in value.items():
-        if name in known:
-            if not _fits(known[name], one, root, depth + 1):
-                return False
-        elif rest is False or (isinstance(rest, Mapping) and not _fits(rest, one, root, depth + 1)):
-            return False
-    return True
+@lru_cache(maxsize=1_000)
+def _compiled(pattern: str) -> LinearRegex:
+    """Raises: RegexSyntaxError."""
+    return compile_regex(pattern)
 
 
-def _scalar_fits(schema: JsonMapping, value: Json) -> bool:
-    if isinstance(value, str):
-        if not schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", len(value)):
-            return False
-        pattern = schema.get("pattern")
-        return not isinstance(pattern, str) or _search(pattern, value)
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return bool(schema.get("minimum", value) <= value <= schema.get("maximum", value))
-    return True
-
-
-def _search(pattern: str, value: str) -> bool:
-    try:
-        return re.search(pattern, value) is not None
-    except re.error:
-        return True
+def _patterns(schema: Json) -> Iterator[str]:
+    pending = [schema]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, Mapping):
+            if isinstance(part.get("pattern"), str):
+                yield part["pattern"]
+            pending.extend(part.values())
+        elif isinstance(part, list):
+            pending.extend(part)

@@ -70,6 +70,7 @@ class DataPlane:
         self.apis: Final = apis
         self.clock: Final = clock
         self._functions = functions
+        self._first_class = first_class
         self._wire = wire
         self._http = http
         self._http_calls: Mapping[str, CallIntegration] = {
@@ -88,6 +89,7 @@ class DataPlane:
     async def stop(self) -> None:
         """End invocations that no client waits for."""
         await self._functions.stop()
+        await self._first_class.stop()
         await self._wire.stop()
         self._http.close()
 

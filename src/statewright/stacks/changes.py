@@ -16,7 +16,7 @@ from statewright.projects.evaluation import Unresolved, target_of
 from statewright.projects.intrinsics import resolve
 from statewright.stacks.plans import Plan, Planned
 from statewright.stacks.records import Made, ResourceEntry
-from statewright.stacks.resources import known_of
+from statewright.stacks.resources import known_of, no_call
 from statewright.stacks.templates import names_in
 from statewright.stacks.types import is_fixed
 
@@ -158,19 +158,20 @@ def _details(
 ) -> Iterator[JsonObject]:
     folded = planned.resource.properties if isinstance(planned.resource.properties, dict) else {}
     written = planned.written if isinstance(planned.written, dict) else {}
-    for entity, is_certain in _moved(folded.get(name), comparing):
+    moved = list(_moved(folded.get(name), comparing))
+    for entity, is_certain in moved:
         evaluation = "Static" if is_certain else "Dynamic"
         yield {
             "CausingEntity": entity, "ChangeSource": "ResourceAttribute", "Evaluation": evaluation, "Target": target,
         }  # fmt: skip
     used = names_in(written.get(name))
     replaced = [one for one in used if comparing.replaced.get(one) and one in comparing.rows]
-    for entity in replaced if not any(True for _ in _moved(folded.get(name), comparing)) else ():
+    for entity in replaced if not moved else ():
         yield {
             "CausingEntity": entity, "ChangeSource": "ResourceReference", "Evaluation": "Static", "Target": target,
         }  # fmt: skip
     was = before.folded if isinstance(before.folded, dict) else {}
-    if was.get(name) == folded.get(name) and (replaced or any(True for _ in _moved(folded.get(name), comparing))):
+    if was.get(name) == folded.get(name) and (replaced or moved):
         return
     causes = [one for one in used if one in comparing.given.parameters]
     for entity in causes:
@@ -218,7 +219,7 @@ class _Guess:
 
     def __init__(self, known: Mapping[str, Known]) -> None:
         self._known = known
-        self._making = Making(_never, "", "", known)
+        self._making = Making(no_call, "", "", known)
 
     def value(self, value: Json) -> Json:
         """A value without functions. Raises: Unresolved."""
@@ -234,7 +235,3 @@ class _Guess:
             return self._making.attribute(id, name) if id in self._known else LATER
         except Unresolved:
             return LATER
-
-
-def _never(service: str, operation: str, _request: Mapping[str, object]) -> JsonObject:
-    raise AssertionError(f"{service} {operation} is called where nothing may be")

@@ -212,7 +212,7 @@ class Resources:
     async def _value(self, value: Json, refs: References) -> Json:
         """A value without functions; the services are asked only for dynamic references."""
         if "{{resolve:" not in dump_json(value, max_depth=1_000):
-            return self._making(_no_call, refs).value(value)
+            return self._making(no_call, refs).value(value)
         return await self._run(lambda call: self._making(call, refs).value(value))
 
     def _making(self, call: Call, refs: References) -> Making:
@@ -223,11 +223,11 @@ class Resources:
 
     def _as_wanted(self, kind: Kind, id: str, target: Made, before: Known | None, tags: Mapping[str, str]) -> Wanted:
         resource = Resource(id, target.type, target.resolved, tuple(target.needs), _PLACE)
-        arn = Making(_no_call, self._config.account, self._config.region, {}).arn(kind, target.name)
+        arn = Making(no_call, self._config.account, self._config.region, {}).arn(kind, target.name)
         return Wanted(resource, target.resolved, target.name, arn, before, tags)
 
     def _placeholder(self, kind: Kind, target: Made, lost: str) -> Made:
-        arn = Making(_no_call, self._config.account, self._config.region, {}).arn(kind, target.name)
+        arn = Making(no_call, self._config.account, self._config.region, {}).arn(kind, target.name)
         ref = arn if kind.ref == "arn" and arn else target.name
         return replace(target, ref=ref, attributes={"Arn": arn} if arn else {}, lost=lost)
 
@@ -262,5 +262,6 @@ def fixed_changes(before: Made, target: Made) -> list[str]:
     return [name for name in changed if is_fixed(target.type, name)]
 
 
-def _no_call(service: str, operation: str, _request: Mapping[str, object]) -> Answer:
+def no_call(service: str, operation: str, _request: Mapping[str, object]) -> Answer:
+    """A `Call` for evaluation that asks no service."""
     raise AssertionError(f"{service} {operation} is called where nothing may be")

@@ -297,7 +297,8 @@ class Stacks:
                 )
 
     def named(self, name: str) -> StackEntry:
-        """A new stack, which is not written yet."""
+        """A new stack, which is not written yet. Raises: ApiError for a name that stacks cannot have."""
+        _checked_name(name)
         id_ = chance.uuid4()
         return StackEntry(
             id_, name, self._config.arn("cloudformation", f"stack/{name}/{id_}"), self._clock.now_ms(), REVIEW,

@@ -177,36 +177,28 @@ def _check_resources(template: Template) -> None:
         for member in body:
             if member not in _MEMBERS and not member.startswith("Fn::"):
                 raise invalid(f"Invalid template resource property '{member}'")
-        null = next(_nulls(body.get("Properties"), f"/Resources/{name}/Properties"), None)
-        if null is not None:
-            raise invalid(f"[{null}] 'null' values are not allowed in templates")
+        _refuse_nulls(body.get("Properties"), f"/Resources/{name}/Properties")
     for name, body in template.section("Outputs").items():
         if name.startswith((_LOOP, "Fn::Transform")):
             continue
-        null = next(_nulls(body, f"/Outputs/{name}"), None)
-        if null is not None:
-            raise invalid(f"[{null}] 'null' values are not allowed in templates")
+        _refuse_nulls(body, f"/Outputs/{name}")
         if not isinstance(body, dict) or "Value" not in body:
             raise invalid(f"Template format error: Output {name} must contain a Value member.")
 
 
-def _nulls(value: Json, path: str) -> Iterator[str]:
-    """The paths of the members that have no value."""
-    if value is None and path.count("/") > 3 - (path.startswith("/Outputs")):
-        yield path
-    elif isinstance(value, dict):
-        for name, part in value.items():
-            yield from _nulls(part, f"{path}/{name}")
-    elif isinstance(value, list):
-        for index, part in enumerate(value):
-            yield from _nulls(part, f"{path}/{index}")
+def _refuse_nulls(value: Json, path: str) -> None:
+    """Refuse members without a value within a value, which may itself be missing. Raises: ApiError."""
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, part in parts:
+        if part is None:
+            raise invalid(f"[{path}/{name}] 'null' values are not allowed in templates")
+        _refuse_nulls(part, f"{path}/{name}")
 
 
 def _has_loops(template: Template) -> bool:
     """True if transforms will add names that the text does not have."""
-    return template.document.source.text.find("Fn::ForEach") >= 0 or bool(
-        {SERVERLESS, INCLUDE} & set(template.transforms) or "Fn::Transform" in template.document.source.text
-    )
+    text = template.document.source.text
+    return "Fn::ForEach" in text or "Fn::Transform" in text or not {SERVERLESS, INCLUDE}.isdisjoint(template.transforms)
 
 
 def _check_references(template: Template) -> None:

@@ -131,3 +131,13 @@ def test_templates_come_from_buckets_of_this_server_alone() -> None:
                 cloud.create_stack(StackName="other", TemplateURL=url)
         with pytest.raises(ClientError, match="S3 error: The specified key does not exist"):
             cloud.create_stack(StackName="other", TemplateURL="https://s3.amazonaws.com/templates/b")
+
+
+def test_a_change_set_makes_no_stack_with_a_name_that_stacks_cannot_have() -> None:
+    with clouds() as (_, cloud):
+        for name in ("arn:aws:cloudformation:us-east-1:000000000000:stack/gone/0", "a" * 129):
+            with pytest.raises(ClientError, match="at 'stackName' failed to satisfy constraint"):
+                cloud.create_change_set(
+                    StackName=name, ChangeSetName="first", ChangeSetType="CREATE", TemplateBody=template({"Q": Q})
+                )
+        assert cloud.list_stacks()["StackSummaries"] == []

@@ -5,10 +5,11 @@ from __future__ import annotations
 from statewright.api.apigateway.rest_apis import api_of, page
 from statewright.api.operations import App, Call, operation
 from statewright.apis.apis import Held
-from statewright.apis.errors import bad_request, conflict, not_found
+from statewright.apis.body_models import check_schema
+from statewright.apis.errors import conflict, not_found
 from statewright.apis.gateway_responses import STATUSES, TEMPLATE
 from statewright.apis.records import GATEWAY_RESPONSE, MODEL, VALIDATOR, Member
-from statewright.payload import Json, JsonObject, JsonTextError, parse_json
+from statewright.payload import Json, JsonObject
 
 
 @operation("apigateway", "CreateModel")
@@ -18,10 +19,7 @@ async def create_model(app: App, _call: Call, request: Json) -> Json:
     if name in held.of(MODEL):
         raise conflict("Model name already exists for this REST API")
     schema = request.get("schema") or "{}"
-    try:
-        parse_json(schema)
-    except JsonTextError as problem:
-        raise bad_request(f"Invalid model schema specified: {problem}") from None
+    check_schema(schema)
     settings: JsonObject = {
         "id": app.services.apis.new_id(6), "name": name, "contentType": request["contentType"], "schema": schema,
     }  # fmt: skip

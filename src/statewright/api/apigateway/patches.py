@@ -5,10 +5,14 @@ Source: API Gateway REST API reference, "Patch Operations"; texts are recorded.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from typing import Final
 
 from statewright.apis.errors import bad_request
 from statewright.payload import Json, JsonMapping, JsonObject
+
+_NUMBER: Final = re.compile(r"-?[0-9]{1,15}")
 
 
 def patched(settings: JsonMapping, operations: Sequence[JsonMapping], allowed: Sequence[str]) -> JsonObject:
@@ -57,6 +61,6 @@ def _apply(found: JsonObject, names: list[str], op: str, value: Json) -> None:
 def _typed(value: Json, before: Json) -> Json:
     if isinstance(before, bool):
         return str(value).lower() == "true"
-    if isinstance(before, int) and str(value).lstrip("-").isdigit():
+    if isinstance(before, int) and _NUMBER.fullmatch(str(value)):
         return int(value)
     return value

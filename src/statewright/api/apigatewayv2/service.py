@@ -50,7 +50,7 @@ def build_data_plane(make: Building) -> DataPlane:
         make(build_apis),
         ground.clock,
         LambdaProxy(functions, ground.clock),
-        FirstClass(ServiceCalls(ground.deliveries.calls)),
+        FirstClass(ServiceCalls(ground.deliveries.calls), ground.clock),
         HttpProxy(ground.clock, ground.config.http.allow),
         ground.wire(),
         Mappings(ground.engine.heavy.run, ground.engine.heavy.run_elsewhere),

@@ -7,12 +7,16 @@ Source: API Gateway developer guide, "Integration subtype reference".
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 from statewright.apis.calls import CallContext, Integration, IntegrationFailed, Request, Response
 from statewright.apis.errors import bad_request
+from statewright.apis.integrations.in_time import in_time
 from statewright.apis.integrations.mapped import mapped
+from statewright.background import Background
+from statewright.clock import Clock
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonMapping, JsonObject, JsonTextError, dump_json, parse_json
 
@@ -20,7 +24,9 @@ from statewright.payload import Json, JsonMapping, JsonObject, JsonTextError, du
 class CallOperation(Protocol):
     """Calls operations of this server's services, by SDK name."""
 
-    async def __call__(self, service: str, action: str, request: JsonMapping, *, request_id: str) -> JsonObject:
+    def __call__(
+        self, service: str, action: str, request: JsonMapping, *, request_id: str
+    ) -> Coroutine[None, None, JsonObject]:
         """The answer as a client would read it from the wire. Raises: ApiError with a status; StoreError."""
 
 
@@ -32,6 +38,8 @@ class _Subtype:
     optional: tuple[str, ...]
     structured: tuple[str, ...] = ()
     """Parameters whose value is JSON text."""
+    waits: bool = False
+    """True if its answer may take long, so that the integration's time limit counts."""
 
 
 _STATES: Final = "sfn"
@@ -50,12 +58,13 @@ _SUBTYPES: Final = {
         ("AttributeNames", "MaxNumberOfMessages", "MessageAttributeNames", "ReceiveRequestAttemptId",
          "VisibilityTimeout", "WaitTimeSeconds"),
         ("AttributeNames", "MaxNumberOfMessages", "MessageAttributeNames", "VisibilityTimeout", "WaitTimeSeconds"),
+        waits=True,
     ),
     "SQS-DeleteMessage": _Subtype("sqs", "deleteMessage", ("ReceiptHandle", "QueueUrl"), ()),
     "SQS-PurgeQueue": _Subtype("sqs", "purgeQueue", ("QueueUrl",), ()),
     "StepFunctions-StartExecution": _Subtype(_STATES, "startExecution", ("StateMachineArn",), ("Name", "Input")),
     "StepFunctions-StartSyncExecution": _Subtype(
-        _STATES, "startSyncExecution", ("StateMachineArn",), ("Name", "Input", "TraceHeader")
+        _STATES, "startSyncExecution", ("StateMachineArn",), ("Name", "Input", "TraceHeader"), waits=True
     ),
     "StepFunctions-StopExecution": _Subtype(_STATES, "stopExecution", ("ExecutionArn",), ("Cause", "Error")),
 }  # fmt: skip
@@ -79,8 +88,14 @@ def check_subtype(subtype: str, parameters: JsonMapping) -> None:
 class FirstClass:
     """Calls services for requests."""
 
-    def __init__(self, call: CallOperation) -> None:
+    def __init__(self, call: CallOperation, clock: Clock) -> None:
         self._call = call
+        self._clock = clock
+        self._late = Background("a call by an API whose client was answered")
+
+    async def stop(self) -> None:
+        """End calls that no client waits for."""
+        await self._late.stop()
 
     async def call(self, integration: Integration, request: Request, context: CallContext) -> Response:
         """See `CallIntegration`. A refusal of the service is the response, with its status."""
@@ -94,8 +109,11 @@ class FirstClass:
                 given[name] = _structured(name, value) if name in subtype.structured else value
         if integration.subtype == "EventBridge-PutEvents":
             given = {"Entries": [given]}
+        calling = self._call(subtype.service, subtype.action, given, request_id=context.request_id)
+        if subtype.waits:
+            calling = in_time(self._late, self._clock, calling, integration.timeout_ms, integration.subtype)
         try:
-            answer = await self._call(subtype.service, subtype.action, given, request_id=context.request_id)
+            answer = await calling
         except ApiError as error:
             body = dump_json({"__type": error.code, "message": error.message}).encode()
             return Response(error.status or 400, [("content-type", "application/json")], body)
