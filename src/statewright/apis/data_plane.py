@@ -34,6 +34,7 @@ from statewright.apis.integrations.lambda_proxy import LambdaProxy
 from statewright.apis.integrations.mapping import Mappings
 from statewright.apis.records import HTTP_API, KEY, PLAN, PLAN_KEY, STAGE, Member
 from statewright.apis.rest_apis import RestStage
+from statewright.apis.throttling import Buckets, throttles_of_methods, throttles_of_routes
 from statewright.clock import Clock
 from statewright.payload import JsonMapping, JsonObject
 
@@ -58,6 +59,7 @@ class _Ready:
     deployment: str
     variables: Mapping[str, str]
     version: int
+    buckets: Buckets
 
 
 class DataPlane:
@@ -142,13 +144,21 @@ class DataPlane:
             snapshot = self.apis.deployed(held, member)
             for key in [key for key in self._ready if self.apis.found(key[0]) is None]:
                 del self._ready[key]
+            is_http = held.api.protocol == HTTP_API
+            throttle_of = (throttles_of_routes if is_http else throttles_of_methods)(settings)
+            buckets = Buckets(self.clock, throttle_of, ready.buckets if ready is not None else None)
             stage: CompiledStage
-            if held.api.protocol == HTTP_API:
-                stage = HttpStage(held.api.settings, snapshot, self._http_calls)
+            if is_http:
+                stage = HttpStage(held.api.settings, snapshot, self._http_calls, buckets.bucket)
             else:
-                stage = RestStage(held.api.settings, snapshot, self._rest_calls, self._key)
+                stage = RestStage(held.api.settings, snapshot, self._rest_calls, self._key, buckets.bucket)
             ready = self._ready[api_id, name] = _Ready(
-                stage, member, settings.get("deployment") or "", settings.get("variables") or {}, version
+                stage,
+                member,
+                settings.get("deployment") or "",
+                settings.get("variables") or {},
+                version,
+                buckets.compiled(),
             )
         return ready
 

@@ -7,7 +7,7 @@ Source: API Gateway developer guide, "Routing API requests" and "Create HTTP API
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,6 +24,7 @@ from statewright.apis.calls import (
 from statewright.apis.cors import Cors, Shared
 from statewright.apis.records import INTEGRATION, ROUTE, Snapshot
 from statewright.apis.routing import ANY, Found, Router
+from statewright.apis.throttling import Bucket
 from statewright.payload import JsonMapping
 
 DEFAULT_ROUTE: Final = "$default"
@@ -49,6 +50,8 @@ class HttpRoute:
     authorization: str = "NONE"
     authorizer: str = ""
     scopes: tuple[str, ...] = ()
+    bucket: Bucket | None = None
+    """Throttles the route."""
 
 
 def refusal(status: int, message: str) -> Response:
@@ -60,6 +63,7 @@ NOT_FOUND: Final = (404, "Not Found")
 UNAUTHORIZED: Final = (401, "Unauthorized")
 FORBIDDEN: Final = (403, "Forbidden")
 FAILED: Final = (500, "Internal Server Error")
+TOO_MANY: Final = (429, "Too Many Requests")
 UNAVAILABLE: Final = (503, "Service Unavailable")
 _ANSWERS: Final = {"INTEGRATION_TIMEOUT": UNAVAILABLE, "REQUEST_TOO_LARGE": (413, "Request Entity Too Large")}
 """The answers to failures of integrations by their kind; all others are `FAILED`."""
@@ -68,8 +72,14 @@ _ANSWERS: Final = {"INTEGRATION_TIMEOUT": UNAVAILABLE, "REQUEST_TOO_LARGE": (413
 class HttpStage:
     """Answers the requests to one stage of an HTTP API."""
 
-    def __init__(self, settings: JsonMapping, snapshot: Snapshot, calls: Mapping[str, CallIntegration]) -> None:
-        """`settings` are those of the API; `calls` call integrations by their type."""
+    def __init__(
+        self,
+        settings: JsonMapping,
+        snapshot: Snapshot,
+        calls: Mapping[str, CallIntegration],
+        bucket_of: Callable[[str], Bucket | None],
+    ) -> None:
+        """`settings` are those of the API; `calls` call integrations by their type; `bucket_of` is asked by route."""
         self.cors: Final = Cors.of(settings.get("CorsConfiguration"))
         self._calls = calls
         self._router: Router[HttpRoute] = Router()
@@ -81,6 +91,7 @@ class HttpStage:
             route = HttpRoute(
                 key, route_id, integrations.get(target), one.get("AuthorizationType") or "NONE",
                 one.get("AuthorizerId") or "", tuple(one.get("AuthorizationScopes") or ()),
+                bucket_of(key),
             )  # fmt: skip
             if key == DEFAULT_ROUTE:
                 self._default = route
@@ -119,6 +130,8 @@ class HttpStage:
             return refusal(*NOT_FOUND)
         route = found.target
         assert route.integration is not None
+        if route.bucket is not None and not route.bucket.take():
+            return refusal(*TOO_MANY)
         if route.authorization != "NONE":
             # No authorizer can be asked in this version: the route stays closed.
             return refusal(*(UNAUTHORIZED if route.authorization == "JWT" else FORBIDDEN))

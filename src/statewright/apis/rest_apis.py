@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from statewright.apis.body_models import fits
@@ -32,6 +32,7 @@ from statewright.apis.gateway_responses import GatewayResponses, method_request
 from statewright.apis.integrations.mapping import selection_pattern
 from statewright.apis.records import GATEWAY_RESPONSE, MODEL, RESOURCE, VALIDATOR, Snapshot
 from statewright.apis.routing import Router
+from statewright.apis.throttling import Bucket
 from statewright.payload import JsonMapping, JsonTextError, parse_json
 
 log = logging.getLogger("statewright.apis")
@@ -66,15 +67,22 @@ class RestMethod:
     schemas: Mapping[str, JsonMapping] | None = None
     """Schemas of bodies by content type, where bodies are checked."""
     authorization: str = "NONE"
+    bucket: Bucket | None = None
+    """Throttles the method."""
 
 
 class RestStage:
     """Answers the requests to one stage of a REST API."""
 
     def __init__(
-        self, settings: JsonMapping, snapshot: Snapshot, calls: Mapping[str, CallIntegration], find_key: FindKey
+        self,
+        settings: JsonMapping,
+        snapshot: Snapshot,
+        calls: Mapping[str, CallIntegration],
+        find_key: FindKey,
+        bucket_of: Callable[[str], Bucket | None],
     ) -> None:
-        """`settings` are those of the API; `calls` call integrations by their type."""
+        """`settings` are those of the API; `calls` call integrations by their type; `bucket_of` is asked by method."""
         self._calls = calls
         self._find_key = find_key
         self._binary = tuple(settings.get("binaryMediaTypes") or ())
@@ -82,9 +90,9 @@ class RestStage:
         self._router: Router[RestMethod] = Router()
         for resource_id, one in snapshot.get(RESOURCE, {}).items():
             for http_method, method in (one.get("methods") or {}).items():
-                self._router.add(
-                    http_method, one["path"], _method(resource_id, one["path"], http_method, method, snapshot)
-                )
+                made = _method(resource_id, one["path"], http_method, method, snapshot)
+                bucket = bucket_of(f"{one['path']}/{http_method}")
+                self._router.add(http_method, one["path"], replace(made, bucket=bucket))
 
     def shares_with(self, path: str, _origin: str) -> Shared:
         """How far pages of an origin may call a path: a REST API with CORS has a method OPTIONS there."""
@@ -123,6 +131,8 @@ class RestStage:
 
     def _checked(self, method: RestMethod, request: Request, context: CallContext) -> Response | None:
         """The refusal of a request that may not pass; `None` for all others."""
+        if method.bucket is not None and not method.bucket.take():
+            return self._responses.response("THROTTLED", request, context)
         if method.authorization != "NONE":
             # No authorizer can be asked in this version: the method stays closed.
             kind = "MISSING_AUTHENTICATION_TOKEN" if method.authorization == "AWS_IAM" else "UNAUTHORIZED"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from statewright.api.apigateway.patches import patched
 from statewright.api.apigateway.rest_apis import api_of, page
+from statewright.api.apigateway.stage_patches import DEFAULTS, staged
 from statewright.api.operations import App, Call, operation
 from statewright.apis.apis import Held
 from statewright.apis.errors import bad_request, conflict, not_found
@@ -18,11 +18,7 @@ _STAGE: Final = (
     "description", "cacheClusterEnabled", "cacheClusterSize", "variables", "documentationVersion", "canarySettings",
     "tracingEnabled", "tags",
 )  # fmt: skip
-_CHANGED: Final = (
-    "deploymentId", "description", "cacheClusterEnabled", "cacheClusterSize", "variables", "documentationVersion",
-    "tracingEnabled", "accessLogSettings", "methodSettings", "throttle", "*", "clientCertificateId",
-)  # fmt: skip
-_INNER: Final = frozenset({"deployment", "auto", "*", "throttle"})
+_INNER: Final = frozenset({"deployment", "auto"})
 
 
 def _stage(held: Held, name: str) -> Member:
@@ -35,9 +31,12 @@ def _stage(held: Held, name: str) -> Member:
 def _shown(one: Member) -> JsonObject:
     return {
         "stageName": one.id, "deploymentId": one.settings.get("deployment"), "cacheClusterEnabled": False,
-        "cacheClusterStatus": "NOT_AVAILABLE", "methodSettings": {}, "tracingEnabled": False,
+        "cacheClusterStatus": "NOT_AVAILABLE", "tracingEnabled": False,
         "createdDate": one.created_ms, "lastUpdatedDate": one.updated_ms,
         **{name: value for name, value in one.settings.items() if name not in _INNER},
+        "methodSettings": {
+            key: {**DEFAULTS, **own} for key, own in (one.settings.get("methodSettings") or {}).items()
+        },
     }  # fmt: skip
 
 
@@ -146,7 +145,7 @@ async def update_stage(app: App, _call: Call, request: Json) -> Json:
     held = api_of(app, request)
     found = _stage(held, request["stageName"])
     before = {**found.settings, "deploymentId": found.settings.get("deployment")}
-    settings = patched(before, request.get("patchOperations") or (), _CHANGED)
+    settings = staged(before, request.get("patchOperations") or ())
     settings["deployment"] = _deployment(held, settings.pop("deploymentId")).id
     [written] = await app.services.apis.write(held, app.services.apis.changed(found, settings))
     return _shown(written)

@@ -11,6 +11,7 @@ from statewright.apis.apis import Held
 from statewright.apis.errors import bad_request, conflict, not_found
 from statewright.apis.http_apis import DEFAULT_STAGE
 from statewright.apis.records import DEPLOYMENT, HTTP_API, ROUTE, STAGE, Member
+from statewright.apis.throttling import check_throttle
 from statewright.payload import Json, JsonMapping, JsonObject
 
 _STAGE: Final = ("AccessLogSettings", "AutoDeploy", "DefaultRouteSettings", "Description", "RouteSettings", "StageName")
@@ -42,6 +43,11 @@ def _shown(one: Member) -> JsonObject:
 def _settings(app: App, held: Held, request: JsonMapping, before: JsonMapping) -> tuple[JsonObject, list[Member]]:
     """The settings of a stage after a request, and the deployment that a stage with automatic ones needs."""
     settings = {**before, **{name: request[name] for name in _STAGE if request.get(name) is not None}}
+    for one in (request.get("DefaultRouteSettings") or {}, *(request.get("RouteSettings") or {}).values()):
+        check_throttle(one.get("ThrottlingRateLimit"), one.get("ThrottlingBurstLimit"))
+    if request.get("RouteSettings") is not None:
+        # Each route's settings are replaced by themselves; those of other routes stay.
+        settings["RouteSettings"] = {**(before.get("RouteSettings") or {}), **request["RouteSettings"]}
     if request.get("StageVariables") is not None:
         settings["variables"] = request["StageVariables"]
     if request.get("DeploymentId"):
@@ -103,6 +109,29 @@ async def delete_stage(app: App, _call: Call, request: Json) -> Json:
     """Delete a stage."""
     held = _api(app, request)
     await app.services.apis.write(held, delete=[_stage(held, request["StageName"])])
+    return {}
+
+
+@operation("apigatewayv2", "DeleteRouteSettings")
+async def delete_route_settings(app: App, _call: Call, request: Json) -> Json:
+    """Give a route the default settings of its stage again."""
+    held = _api(app, request)
+    found, key = _stage(held, request["StageName"]), request["RouteKey"]
+    own = found.settings.get("RouteSettings") or {}
+    if key not in own:
+        raise not_found(f"Unable to find RouteSettings for route key {key}")
+    kept = {name: value for name, value in own.items() if name != key}
+    await app.services.apis.write(held, app.services.apis.changed(found, {**found.settings, "RouteSettings": kept}))
+    return {}
+
+
+@operation("apigatewayv2", "DeleteAccessLogSettings")
+async def delete_access_log_settings(app: App, _call: Call, request: Json) -> Json:
+    """End the access logs of a stage."""
+    held = _api(app, request)
+    found = _stage(held, request["StageName"])
+    kept = {name: value for name, value in found.settings.items() if name != "AccessLogSettings"}
+    await app.services.apis.write(held, app.services.apis.changed(found, kept))
     return {}
 
 

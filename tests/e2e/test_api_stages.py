@@ -1,0 +1,128 @@
+"""Stages of APIs through boto3 and plain HTTP, against a real server: throttles by route and by method."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.e2e.conftest import Server
+from tests.e2e.test_http_apis import called, new_api
+from tests.e2e.test_rest_apis import Rest
+
+MOCK = {"type": "MOCK", "requestTemplates": {"application/json": '{"statusCode": 200}'}}
+SLOW = {"ThrottlingRateLimit": 0.001, "ThrottlingBurstLimit": 2}
+TOO_MANY = (429, b'{"message":"Too Many Requests"}')
+
+
+@pytest.fixture
+def http(server: Server) -> Any:
+    return server.client("apigatewayv2")
+
+
+@pytest.fixture
+def rest(server: Server) -> Any:
+    return server.client("apigateway")
+
+
+def statuses(server: Server, api: str, path: str, times: int, method: str = "GET", **headers: str) -> list[int]:
+    return [called(server, api, method, path, headers).status for _ in range(times)]
+
+
+def to_queue(server: Server, http: Any, api: str, *keys: str) -> None:
+    """Routes that read a queue: the quickest integration."""
+    queue = server.client("sqs").create_queue(QueueName=f"of-{api}")["QueueUrl"]
+    integration = http.create_integration(
+        ApiId=api, IntegrationType="AWS_PROXY", IntegrationSubtype="SQS-ReceiveMessage", PayloadFormatVersion="1.0",
+        CredentialsArn="arn:aws:iam::000000000000:role/r", RequestParameters={"QueueUrl": queue},
+    )["IntegrationId"]  # fmt: skip
+    for key in keys:
+        http.create_route(ApiId=api, RouteKey=key, Target=f"integrations/{integration}")
+
+
+def mocked(rest: Any, *methods: tuple[str, str], **settings: Any) -> Rest:
+    """A REST API of mocks."""
+    api = Rest(rest)
+    for method, path in methods:
+        where = api.method(method, path, MOCK, **settings)
+        rest.put_method_response(**where, statusCode="200")
+        rest.put_integration_response(**where, statusCode="200")
+    api.deploy()
+    return api
+
+
+def patched(call: Any, *operations: tuple[Any, ...], **where: Any) -> Any:
+    listed = [dict(zip(("op", "path", "value"), one, strict=False)) for one in operations]
+    return call(**where, patchOperations=listed)
+
+
+def test_routes_of_an_http_api_are_throttled_by_the_settings_of_its_stage(server, http):
+    api = new_api(http)
+    to_queue(server, http, api, "GET /a", "GET /b", "GET /c")
+    http.create_stage(ApiId=api, StageName="$default", AutoDeploy=True, DefaultRouteSettings=SLOW)
+    shown = http.update_stage(ApiId=api, StageName="$default", RouteSettings={"GET /b": {"ThrottlingBurstLimit": 1}})
+    assert shown["DefaultRouteSettings"] == {"DetailedMetricsEnabled": False, **SLOW}
+    assert statuses(server, api, "/a", 3) == [200, 200, 429]
+    answer = called(server, api, "GET", "/a")
+    assert (answer.status, answer.body) == TOO_MANY
+    assert statuses(server, api, "/b", 2) == [200, 429]
+    assert statuses(server, api, "/c", 3) == [200, 200, 429]
+    http.update_stage(ApiId=api, StageName="$default", RouteSettings={"GET /c": {"ThrottlingBurstLimit": 100}})
+    # What other changes compile again goes on with the tokens that it has.
+    assert statuses(server, api, "/a", 1) == [429]
+    assert statuses(server, api, "/c", 3) == [200, 200, 200]
+    http.delete_route_settings(ApiId=api, StageName="$default", RouteKey="GET /c")
+    assert list(http.get_stage(ApiId=api, StageName="$default")["RouteSettings"]) == ["GET /b"]
+    assert statuses(server, api, "/c", 3) == [200, 200, 429]
+    with pytest.raises(ClientError, match="NotFoundException"):
+        http.delete_route_settings(ApiId=api, StageName="$default", RouteKey="GET /c")
+    http.update_stage(ApiId=api, StageName="$default", DefaultRouteSettings={"ThrottlingRateLimit": 0})
+    assert statuses(server, api, "/a", 1) == [429]
+
+
+@pytest.mark.parametrize("limit", [-5, 1e300])
+def test_wrong_rates_are_refused(server, http, rest, limit):
+    with pytest.raises(ClientError, match=r"BadRequestException.*rate limit"):
+        http.create_stage(ApiId=new_api(http), StageName="s", DefaultRouteSettings={"ThrottlingRateLimit": limit})
+    api = mocked(rest, ("GET", "/"))
+    for value in (str(limit), "many", "nan"):
+        with pytest.raises(ClientError, match="BadRequestException"):
+            patched(
+                rest.update_stage, ("replace", "/*/*/throttling/rateLimit", value), restApiId=api.id, stageName="prod"
+            )
+
+
+def test_methods_of_a_rest_api_are_throttled_by_method_settings(server, rest):
+    api = mocked(rest, ("GET", "/pets"), ("POST", "/pets"), ("GET", "/"))
+    where = {"restApiId": api.id, "stageName": "prod"}
+    assert rest.get_stage(**where)["methodSettings"] == {}
+    shown = patched(
+        rest.update_stage, ("replace", "/*/*/throttling/rateLimit", "0.001"),
+        ("replace", "/*/*/throttling/burstLimit", "2"), ("replace", "/~1pets/GET/throttling/burstLimit", "1"),
+        ("replace", "/~1/GET/throttling/rateLimit", "-1"), ("replace", "/~1/GET/throttling/burstLimit", "-1"),
+        ("replace", "/~1pets/GET/logging/loglevel", "INFO"), ("replace", "/~1pets/GET/metrics/enabled", "true"),
+        **where,
+    )  # fmt: skip
+    assert shown["methodSettings"]["~1pets/GET"] == {
+        "metricsEnabled": True, "loggingLevel": "INFO", "dataTraceEnabled": False, "throttlingBurstLimit": 1,
+        "throttlingRateLimit": 10_000.0, "cachingEnabled": False, "cacheTtlInSeconds": 300,
+        "cacheDataEncrypted": False, "requireAuthorizationForCacheControl": True,
+        "unauthorizedCacheControlHeaderStrategy": "SUCCEED_WITH_RESPONSE_HEADER",
+    }  # fmt: skip
+    assert statuses(server, api.id, "/prod/pets", 2) == [200, 429]
+    assert statuses(server, api.id, "/prod/pets", 3, "POST") == [200, 200, 429]
+    assert statuses(server, api.id, "/prod/", 5) == [200] * 5
+    answer = called(server, api.id, "GET", "/prod/pets")
+    assert (answer.status, answer.body) == TOO_MANY
+    assert answer.headers["x-amzn-errortype"] == ["TooManyRequestsException"]
+    rest.put_gateway_response(
+        restApiId=api.id, responseType="THROTTLED", statusCode="503",
+        responseTemplates={"application/json": '{"why":$context.error.messageString}'},
+    )  # fmt: skip
+    api.deploy()
+    answer = called(server, api.id, "GET", "/prod/pets")
+    assert (answer.status, json.loads(answer.body)) == (503, {"why": "Too Many Requests"})
+    patched(rest.update_stage, ("remove", "/~1pets/GET"), ("remove", "/*/*"), **where)
+    assert statuses(server, api.id, "/prod/pets", 3) == [200, 200, 200]
