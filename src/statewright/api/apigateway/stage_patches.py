@@ -35,7 +35,7 @@ DEFAULTS: Final[JsonMapping] = {
     "requireAuthorizationForCacheControl": True,
     "unauthorizedCacheControlHeaderStrategy": "SUCCEED_WITH_RESPONSE_HEADER",
 }  # fmt: skip
-"""What a method setting shows for the members that are not set."""
+"""Values that a method setting shows for members without one."""
 
 
 def staged(settings: JsonMapping, operations: Sequence[JsonMapping]) -> JsonObject:
