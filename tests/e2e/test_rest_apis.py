@@ -93,13 +93,37 @@ def test_answers_of_functions(server, gateway):
     assert (full.status, full.body, full.headers["x-m"], full.headers["x-b"]) == (201, b"", ["m", "solo"], ["true"])
     assert (full.headers["content-type"], full.headers["content-length"]) == (["application/json"], ["0"])
     assert answered({"headers": {}}).status == 200
-    remapped = answered({"statusCode": 200, "headers": {"Connection": "close", "Host": "h", "Transfer-Encoding": "x"}})
+    remapped = answered({
+        "statusCode": 200,
+        "headers": {"Connection": "close", "Host": "h", "Transfer-Encoding": "x", "x-amzn-RequestId": "mine"},
+    })  # fmt: skip
+    assert remapped.headers["x-amzn-remapped-x-amzn-requestid"] == ["mine"]
+    assert len(remapped.headers["x-amzn-requestid"]) == 1
     assert remapped.headers["x-amzn-remapped-connection"] == ["close"]
     assert "transfer-encoding" not in remapped.headers
     for bad in ({}, "text", {"statusCode": 200, "more": 1}, {"statusCode": "test"}, {"multiValueHeaders": {"a": "b"}}):
         failed = answered(bad)
         assert (failed.status, failed.body) == (502, b'{"message": "Internal server error"}')
         assert failed.headers["x-amzn-errortype"] == ["InternalServerErrorException"]
+
+
+def test_headers_that_an_integration_adds_to_an_event(server, gateway):
+    api = Rest(gateway)
+    uri = INVOKED.format(ARN + made(server.client("lambda"), SHOWN_1))
+    for path, names in (("/a", {"X-New": "'n'", "x-sent": "'gateway'"}), ("/b", {"Authorization": "'a'"})):
+        parameters = {f"integration.request.header.{name}": value for name, value in names.items()}
+        api.method("GET", path, {
+            "type": "AWS_PROXY", "integrationHttpMethod": "POST", "uri": uri, "requestParameters": parameters,
+        })  # fmt: skip
+    api.deploy()
+    shown = called(server, api.id, "GET", "/prod/a", {"X-Sent": "client"})
+    headers = shown.json["headers"]
+    assert (headers["X-New"], headers["X-Sent"], headers.get("x-sent")) == ("n", "client", None)
+    assert shown.json["multiValueHeaders"]["X-New"] == ["n"]
+    assert called(server, api.id, "GET", "/prod/b").status == 500
+    # The request's id has other names than in answers of HTTP APIs.
+    assert {"x-amzn-requestid", "x-amz-apigw-id"} <= shown.headers.keys()
+    assert "apigw-requestid" not in shown.headers
 
 
 def test_the_nearest_resource_with_the_method_answers(server, gateway):
@@ -160,11 +184,11 @@ def test_keys_and_validators(server, gateway):
     api.function("GET", "/keyed", function, apiKeyRequired=True)
     api.deploy()
     bare = called(server, api.id, "POST", "/prod/checked", body=b'{"id": 1}')
-    assert (bare.status, bare.body) == (400, b'{"message":"Missing required request parameters: [X-H, q]"}')
+    assert (bare.status, bare.body) == (400, b'{"message": "Missing required request parameters: [X-H, q]"}')
     for body, status in ((b'{"id": 1}', 200), (b'{"id": "1"}', 400), (b"", 400), (b"{", 400)):
         checked = called(server, api.id, "POST", "/prod/checked?q=1", {"X-H": "1"}, body)
         assert checked.status == status
-    assert checked.body == b'{"message":"Invalid request body"}'
+    assert checked.body == b'{"message": "Invalid request body"}'
     key = gateway.create_api_key(name="k", enabled=True)
     plan = gateway.create_usage_plan(name="p", apiStages=[{"apiId": api.id, "stage": "prod"}])["id"]
     assert called(server, api.id, "GET", "/prod/keyed", {"x-api-key": key["value"]}).status == 403
@@ -248,6 +272,11 @@ def test_what_a_rest_api_refuses(gateway):
          "Another resource with the same parent already has this name: pets"),
         ("create_resource", {"parentId": pets, "pathPart": "{other}"},
          "A sibling \\({id}\\) of this resource already has a variable path part -- only one is allowed"),
+        ("create_resource", {"parentId": pets, "pathPart": "{rest+}"},
+         "A sibling \\({id}\\) of this resource already has a variable path part -- only one is allowed"),
+        ("put_method", {"resourceId": pets, "httpMethod": "PUT", "authorizationType": "NONE",
+                        "requestParameters": {"method.request.header.a": True, "method.request.path.a": True}},
+         "Parameter names must be unique across querystring, header and path"),
         ("create_resource", {"parentId": api.paths["/all/{proxy+}"], "pathPart": "x"},
          "Cannot create a child of a resource with a greedy path variable"),
         ("create_resource", {"parentId": "none", "pathPart": "x"}, "Invalid Resource identifier specified"),

@@ -37,6 +37,8 @@ _MESSAGES: Final = {
     "THROTTLED": "Too Many Requests", "UNAUTHORIZED": "Unauthorized",
     "UNSUPPORTED_MEDIA_TYPE": "Unsupported Media Type",
 }  # fmt: skip
+_SPACED: Final = frozenset({"BAD_REQUEST_BODY", "BAD_REQUEST_PARAMETERS"})
+"""Types whose body has a blank after the colon, as has that of `Internal server error` (recorded)."""
 TEMPLATE: Final = '{"message":$context.error.messageString}'
 _JSON: Final = "application/json"
 _PLACE: Final = re.compile(
@@ -71,9 +73,8 @@ class GatewayResponses:
         headers.append(("Content-Type", kind_of_body))
         own = given.get("statusCode")
         body = _PLACE.sub(lambda found: _in(values, context, found), template)
-        if template == TEMPLATE and text == "Internal server error":
-            # As recorded: this text alone has a blank after the colon.
-            body = '{"message": "Internal server error"}'
+        if template == TEMPLATE and (kind in _SPACED or text == "Internal server error"):
+            body = f'{{"message": {dump_json(text)}}}'
         return Response(int(own) if own else status, headers, body.encode())
 
 

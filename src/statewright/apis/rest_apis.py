@@ -40,7 +40,7 @@ log = logging.getLogger("statewright.apis")
 TIMEOUT_MS: Final = 29_000
 _REMAPPED: Final = frozenset({
     "authorization", "connection", "content-md5", "date", "expect", "host", "max-forwards", "proxy-authenticate",
-    "server", "trailer", "upgrade", "user-agent", "www-authenticate",
+    "server", "trailer", "upgrade", "user-agent", "www-authenticate", "x-amzn-requestid",
 })  # fmt: skip
 _DROPPED: Final = frozenset({"transfer-encoding", "keep-alive", "te", "proxy-authorization"})
 _TRACED: Final = frozenset({LAMBDA_PROXY, AWS, HTTP})
@@ -100,6 +100,13 @@ class RestStage:
 
     async def answer(self, request: Request, context: CallContext) -> Response:
         """Answer a request."""
+        response = await self._answered(request, context)
+        response.headers += [
+            ("x-amzn-RequestId", context.request_id), ("x-amz-apigw-id", context.extended_request_id)
+        ]  # fmt: skip
+        return response
+
+    async def _answered(self, request: Request, context: CallContext) -> Response:
         context.binary_types = self._binary
         request.path = _SLASHES.sub("/", request.path)
         context.http_method = request.method

@@ -48,6 +48,13 @@ def _place(app: App, request: JsonMapping) -> tuple[Held, Member, str]:
     return held, resource_of(held, request["resourceId"]), request["httpMethod"]
 
 
+def _check_parameters(method: JsonMapping) -> None:
+    """Refuse a method whose parameters share a name. Raises: ApiError (`BadRequestException`)."""
+    names = [name.split(".", 3)[-1] for name in method.get("requestParameters") or ()]
+    if len(set(names)) < len(names):
+        raise bad_request("Parameter names must be unique across querystring, header and path")
+
+
 async def _put(app: App, held: Held, resource: Member, http_method: str, method: JsonMapping | None) -> None:
     """Write a method of a resource; `None` deletes it."""
     methods = {**(resource.settings.get("methods") or {})}
@@ -74,6 +81,7 @@ async def put_method(app: App, _call: Call, request: Json) -> Json:
         "httpMethod": http_method, "apiKeyRequired": False,
         **{name: request[name] for name in _METHOD if request.get(name) is not None}, **kept,
     }  # fmt: skip
+    _check_parameters(method)
     await _put(app, held, resource, http_method, method)
     return method
 
@@ -90,6 +98,7 @@ async def update_method(app: App, _call: Call, request: Json) -> Json:
     """Change a method."""
     held, resource, http_method = _place(app, request)
     method = patched(_method(resource, http_method), request.get("patchOperations") or (), _METHOD)
+    _check_parameters(method)
     await _put(app, held, resource, http_method, method)
     return method
 

@@ -141,7 +141,7 @@ def check_part(held: Held, parent: Member, part: str, own: str = "") -> None:
     if part in siblings:
         raise conflict(f"Another resource with the same parent already has this name: {part}")
     variable = next((one for one in siblings if one.startswith("{")), None)
-    if part.startswith("{") and variable is not None and part.endswith("+}") == variable.endswith("+}"):
+    if part.startswith("{") and variable is not None:
         raise bad_request(
             f"A sibling ({variable}) of this resource already has a variable path part -- only one is allowed"
         )

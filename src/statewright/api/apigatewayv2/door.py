@@ -174,7 +174,9 @@ async def _send(
 ) -> None:
     body = response.body
     headers = [(_bytes(name), _bytes(value)) for name, value in response.headers]
-    headers.append((b"apigw-requestid", request_id.encode()))
+    if not any(name == "x-amz-apigw-id" for name, _ in response.headers):
+        # Answers of REST APIs name the request's id themselves.
+        headers.append((b"apigw-requestid", request_id.encode()))
     if not where.is_own_origin:
         headers = [one for one in headers if one[0].lower() not in _SANDBOX]
         headers += guard.HARMLESS

@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlencode
 
 from statewright.apis.calls import CallContext, Integration, IntegrationFailed, Request, Response
 from statewright.apis.integrations.lambda_proxy import LambdaProxy, with_variables
-from statewright.apis.integrations.mapping import CONFIGURATION, JSON_TYPE, Mappings, placed
+from statewright.apis.integrations.mapping import CONFIGURATION, FORBIDDEN, JSON_TYPE, Mappings, placed
 from statewright.errors import ApiError
 from statewright.payload import JsonTextError, parse_json
 
@@ -26,10 +26,6 @@ _URI: Final = re.compile(
     re.DOTALL,
 )
 _FUNCTION: Final = re.compile(r"/?[^/]+/functions/(?P<name>.+)/invocations")
-FORBIDDEN: Final = frozenset({
-    "authorization", "connection", "content-length", "expect", "proxy-authenticate", "te", "transfer-encoding",
-})  # fmt: skip
-"""Headers that no AWS integration may map (recorded)."""
 _ASYNCHRONOUS: Final = "x-amz-invocation-type"
 
 

@@ -6,6 +6,7 @@ Owns their members. Source: API Gateway developer guide, "Create AWS Lambda prox
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from typing import Final
 from urllib.parse import unquote
 
@@ -72,6 +73,15 @@ def event_1(request: Request, context: CallContext, *, version: bool = False) ->
         "body": body, "isBase64Encoded": is_binary,
     }  # fmt: skip
     return {"version": "1.0", **event} if version else event
+
+
+def add_headers(event: JsonObject, mapped: Mapping[str, str]) -> None:
+    """Add headers that an integration maps to an event in format 1.0; the client's are not replaced (recorded)."""
+    sent = {name.lower() for name in event["headers"]}
+    for name, value in mapped.items():
+        if name.lower() not in sent:
+            event["headers"][name] = value
+            event["multiValueHeaders"][name] = [value]
 
 
 def _request_context(context: CallContext) -> JsonObject:

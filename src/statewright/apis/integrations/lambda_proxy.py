@@ -13,7 +13,8 @@ import orjson
 from statewright.apis.calls import CallContext, Integration, IntegrationFailed, Request, Response
 from statewright.apis.integrations.in_time import in_time
 from statewright.apis.integrations.lambda_answers import answer_of_http, answer_of_rest, malformed
-from statewright.apis.integrations.lambda_events import event_1, event_2
+from statewright.apis.integrations.lambda_events import add_headers, event_1, event_2
+from statewright.apis.integrations.mapping import FORBIDDEN, mapped_parameters
 from statewright.background import Background
 from statewright.clock import Clock
 from statewright.errors import ApiError
@@ -62,7 +63,11 @@ class LambdaProxy:
         """See `CallIntegration`: the proxy integration of REST APIs."""
         if integration.http_method != "POST":
             raise IntegrationFailed("API_CONFIGURATION_ERROR", "integrationHttpMethod of a function must be POST")
-        done = await self._invoke(integration, event_1(request, context), context)
+        event = event_1(request, context)
+        if integration.parameters:
+            # Parameters of the query and the path have no effect on the event (recorded).
+            add_headers(event, mapped_parameters(integration, request, context, FORBIDDEN)["header"])
+        done = await self._invoke(integration, event, context)
         return answer_of_rest(done.payload, request, context)
 
     async def call_http(self, integration: Integration, request: Request, context: CallContext) -> Response:

@@ -31,6 +31,8 @@ JSON_TYPE: Final = "application/json"
 CONFIGURATION: Final = "API_CONFIGURATION_ERROR"
 _NO_HEADERS: Final = frozenset({"content-length", "transfer-encoding"})
 """Headers that no integration may map (recorded)."""
+FORBIDDEN: Final = _NO_HEADERS | {"authorization", "connection", "expect", "proxy-authenticate", "te"}
+"""Headers that no AWS integration and no function's proxy may map (recorded)."""
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _PLACE: Final = re.compile(r"\{([A-Za-z0-9._:-]+)\+?\}")
 _FLAGS: Final = re.compile(r"\(\?([is]{1,2})\)")
