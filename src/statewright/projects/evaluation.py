@@ -139,7 +139,8 @@ def target_of(argument: Json) -> tuple[str, Json] | None:
     if isinstance(argument, list) and len(argument) >= 2 and isinstance(argument[0], str):
         rest = argument[1:]
         if all(isinstance(part, str) for part in rest):
-            return argument[0], ".".join(rest)
+            name = ".".join(rest)
+            return (argument[0], name) if argument[0] and name else None
         return (argument[0], rest[0]) if len(rest) == 1 else None
     return None
 

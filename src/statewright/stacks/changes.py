@@ -103,7 +103,9 @@ def _modified(planned: Planned, before: Made, comparing: _Comparing) -> JsonObje
         if fixed:
             is_certain = is_certain and any(one["Evaluation"] == "Static" for one in found)
             is_another = True
-    scope = ["Properties"] if details or before.type != resource.type else []
+    scope = list(dict.fromkeys(one["Target"]["Attribute"] for one in details))
+    if before.type != resource.type and "Properties" not in scope:
+        scope.insert(0, "Properties")
     if before.metadata != planned.metadata:
         scope.append("Metadata")
         details.append(
@@ -184,9 +186,12 @@ def _details(
 
 
 def _target(name: str, before: Made, after: Json, fixed: bool, with_values: bool) -> JsonObject:
-    target: JsonObject = {
-        "Attribute": "Properties", "Name": name, "RequiresRecreation": _ALWAYS if fixed else "Never",
-    }  # fmt: skip
+    again = _ALWAYS if fixed else "Never"
+    target: JsonObject = (
+        {"Attribute": "Tags", "RequiresRecreation": again}
+        if name == "Tags"
+        else {"Attribute": "Properties", "Name": name, "RequiresRecreation": again}
+    )
     if with_values:
         was = before.resolved.get(name) if isinstance(before.resolved, dict) else None
         now = after.get(name) if isinstance(after, dict) else None

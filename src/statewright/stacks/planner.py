@@ -202,7 +202,7 @@ def _check_transforms(template: Template, capabilities: tuple[str, ...], *, is_r
     needed, _ = template.capabilities()
     if needed and not set(capabilities) & {"CAPABILITY_NAMED_IAM", *needed}:
         raise capabilities_lacking(needed)
-    for name in transforms:
+    for name in (*transforms, *template.inner_transforms()):
         if name not in TRANSFORMS:
             raise invalid(
                 f"Transform {name} is not carried out here: macros are not supported. Transforms that are: "

@@ -88,6 +88,7 @@ def plan_of(template: Template, given: Circumstances) -> Plan:
     setting = Setting(sources, imports=imported, stored=given.resolved, is_served=True)
     stack = read_stack(document, given.identity, setting, given.parameters)
     _refuse(sources)
+    _check_conditions(stack)
     _refuse_nested(stack)
     _check_names(stack)
     _check_cycles(stack)
@@ -163,6 +164,15 @@ def _check_names(stack: Stack) -> None:
         missing = [name for name in references(value) if name not in stack.resources]
         if missing:
             raise unresolved(missing, "Outputs")
+
+
+def _check_conditions(stack: Stack) -> None:
+    """Refuse a condition that has no value, even if nothing uses it. Raises: ApiError."""
+    for name in stack.section("Conditions"):
+        try:
+            stack.condition(name)
+        except Unresolved as problem:
+            raise _refusal(str(problem)) from None
 
 
 def _refuse_nested(stack: Stack) -> None:

@@ -75,6 +75,20 @@ class Template:
         found = self.value.get("Description")
         return found if isinstance(found, str) else None
 
+    def inner_transforms(self) -> list[str]:
+        """The names of transforms of parts, `Fn::Transform`, in any order."""
+        found: dict[str, None] = {}
+        pending: list[Json] = [self.value] if "Fn::Transform" in self.text else []
+        while pending:
+            part = pending.pop()
+            if isinstance(part, dict):
+                for name, inner in part.items():
+                    if name.startswith("Fn::Transform"):
+                        called = inner.get("Name") if isinstance(inner, dict) else None
+                        found[called if isinstance(called, str) else name] = None
+            pending.extend(part.values() if isinstance(part, dict) else part if isinstance(part, list) else ())
+        return list(found)
+
     def section(self, name: str) -> JsonMapping:
         """A section; empty if it is missing."""
         found = self.value.get(name)

@@ -71,6 +71,33 @@ _REQUIRED: Final = {
 }
 
 
+_IDENTIFIERS: Final = {
+    "AWS::ApiGateway::Deployment": ("DeploymentId", "RestApiId"), "AWS::ApiGateway::RestApi": ("RestApiId",),
+    "AWS::ApiGateway::Resource": ("RestApiId", "ResourceId"),
+    "AWS::ApiGateway::Method": ("RestApiId", "ResourceId", "HttpMethod"),
+    "AWS::ApiGateway::Stage": ("RestApiId", "StageName"), "AWS::ApiGatewayV2::Api": ("ApiId",),
+    "AWS::ApiGatewayV2::Integration": ("ApiId", "IntegrationId"), "AWS::ApiGatewayV2::Route": ("ApiId", "RouteId"),
+    "AWS::CloudWatch::Alarm": ("AlarmName",), "AWS::DynamoDB::Table": ("TableName",),
+    "AWS::Events::EventBus": ("Name",),
+    "AWS::Events::Rule": ("Arn",), "AWS::IAM::ManagedPolicy": ("PolicyArn",), "AWS::IAM::Role": ("RoleName",),
+    "AWS::Lambda::Alias": ("AliasArn",), "AWS::Lambda::EventSourceMapping": ("Id",),
+    "AWS::Lambda::Function": ("FunctionName",), "AWS::Lambda::LayerVersion": ("LayerVersionArn",),
+    "AWS::Lambda::Permission": ("FunctionName", "Id"), "AWS::Lambda::Url": ("FunctionArn",),
+    "AWS::Lambda::Version": ("FunctionArn",), "AWS::Logs::LogGroup": ("LogGroupName",), "AWS::Pipes::Pipe": ("Name",),
+    "AWS::S3::Bucket": ("BucketName",), "AWS::S3::BucketPolicy": ("Bucket",), "AWS::Scheduler::Schedule": ("Name",),
+    "AWS::SecretsManager::Secret": ("Id",), "AWS::SNS::Subscription": ("Arn",), "AWS::SNS::Topic": ("TopicArn",),
+    "AWS::SQS::Queue": ("QueueUrl",), "AWS::SQS::QueuePolicy": ("Id",), "AWS::SSM::Parameter": ("Name",),
+    "AWS::StepFunctions::Activity": ("Arn",), "AWS::StepFunctions::StateMachine": ("Arn",),
+    "AWS::StepFunctions::StateMachineAlias": ("Arn",), "AWS::StepFunctions::StateMachineVersion": ("Arn",),
+}  # fmt: skip
+"""Source: schemas of the resource types, primary identifiers."""
+
+
+def identifiers(type: str) -> list[str]:
+    """The properties and attributes that identify a resource; empty for a type that is not known here."""
+    return list(_IDENTIFIERS.get(type, ()))
+
+
 def is_fixed(type: str, name: str) -> bool:
     """True if another value of a property takes another resource."""
     fixed = _FIXED.get(type, ())

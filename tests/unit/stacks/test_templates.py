@@ -44,6 +44,18 @@ def of(**properties: Any) -> str:
             template({"Q": {**Q, "Condition": "C"}}, Conditions={"C": {"Fn::Equals": ["a"]}}),
             "Template error: every Fn::Equals object requires a list of 2 string parameters.",
         ),
+        (
+            template({"Q": Q}, Conditions={"Unused": {"Fn::Equals": ["a"]}}),
+            "Template error: every Fn::Equals object requires a list of 2 string parameters.",
+        ),
+        (
+            of(QueueName={"Fn::GetAtt": ["Q", ""]}),
+            "Template error: every Fn::GetAtt object requires two non-empty parameters, the resource name and the",
+        ),
+        (
+            template({"Q": Q, "Fn::Transform": {"Name": "AWS::Include", "Parameters": {"Location": "s3://b/k"}}}),
+            "Transform AWS::Include is not carried out here",
+        ),
         (template({"Q": Q}, Mappings={"A": "b"}), f"{FORMAT}Every Mappings member A must be a map"),
         (
             of(QueueName={"Fn::FindInMap": ["Map", "Key", "Name"]}),
@@ -131,6 +143,30 @@ def test_templates_come_from_buckets_of_this_server_alone() -> None:
                 cloud.create_stack(StackName="other", TemplateURL=url)
         with pytest.raises(ClientError, match="S3 error: The specified key does not exist"):
             cloud.create_stack(StackName="other", TemplateURL="https://s3.amazonaws.com/templates/b")
+
+
+def test_a_change_of_tags_has_a_scope_of_its_own() -> None:
+    tags = [{"Key": "team", "Value": "a"}]
+    with clouds() as (_, cloud):
+        created(cloud, "shop", template({"Q": Q}))
+        for name, properties, scope in (
+            ("tags", {"Tags": tags}, ["Tags"]),
+            ("both", {"VisibilityTimeout": "9", "Tags": tags}, ["Properties", "Tags"]),
+        ):
+            cloud.create_change_set(StackName="shop", ChangeSetName=name, TemplateBody=of(**properties))
+            (change,) = cloud.describe_change_set(StackName="shop", ChangeSetName=name)["Changes"]
+            assert sorted(change["ResourceChange"]["Scope"]) == scope
+            targets = [one["Target"] for one in change["ResourceChange"]["Details"]]
+            assert {"Attribute": "Tags", "RequiresRecreation": "Never"} in targets
+
+
+def test_a_summary_names_what_identifies_resources() -> None:
+    with clouds() as (_, cloud):
+        body = template({"Q": Q, "R": Q, "K": {"Type": "AWS::KMS::Key"}})
+        assert cloud.get_template_summary(TemplateBody=body)["ResourceIdentifierSummaries"] == [
+            {"ResourceType": "AWS::SQS::Queue", "LogicalResourceIds": ["Q", "R"], "ResourceIdentifiers": ["QueueUrl"]},
+            {"ResourceType": "AWS::KMS::Key", "LogicalResourceIds": ["K"]},
+        ]
 
 
 def test_a_change_set_makes_no_stack_with_a_name_that_stacks_cannot_have() -> None:

@@ -11,6 +11,7 @@ from statewright.stacks.parameters import is_hidden
 from statewright.stacks.records import Source
 from statewright.stacks.stacks import REVIEW
 from statewright.stacks.templates import Template
+from statewright.stacks.types import identifiers
 
 
 async def _given(app: App, request: Json) -> Template:
@@ -102,7 +103,8 @@ async def get_template_summary(app: App, _call: Call, request: Json) -> Json:
         "Metadata": dump_json(metadata) if metadata is not None else None,
         "DeclaredTransforms": template.transforms or None,
         "ResourceIdentifierSummaries": [
-            {"ResourceType": kind, "LogicalResourceIds": ids} for kind, ids in by_type.items()
+            {"ResourceType": kind, "LogicalResourceIds": ids, "ResourceIdentifiers": identifiers(kind) or None}
+            for kind, ids in by_type.items()
         ],
     }
 
