@@ -41,10 +41,16 @@ def called(
     server: Server, api: str, method: str, path: str, headers: dict[str, str] | None = None, body: bytes | None = None
 ) -> Answer:
     """Call an API behind its own host."""
+    return asked(server, f"{api}.execute-api.localhost:{server.port}", method, path, headers, body)
+
+
+def asked(
+    server: Server, host: str, method: str, path: str, headers: dict[str, str] | None = None, body: bytes | None = None
+) -> Answer:
+    """Send a request to a server by the name of a host."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     try:
-        host = {"Host": f"{api}.execute-api.localhost:{server.port}"}
-        connection.request(method, path, body, {**host, **(headers or {})})
+        connection.request(method, path, body, {"Host": host, **(headers or {})})
         found = connection.getresponse()
         names: dict[str, list[str]] = {}
         for name, value in found.getheaders():

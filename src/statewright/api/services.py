@@ -32,7 +32,7 @@ from statewright.api.events.service import build_archives, build_buses
 from statewright.api.iam.service import SERVICE as IAM
 from statewright.api.iam.service import build_identities
 from statewright.api.lambda_.service import SERVICE as LAMBDA
-from statewright.api.lambda_.service import build_event_sources, build_functions
+from statewright.api.lambda_.service import build_event_sources, build_function_urls, build_functions
 from statewright.api.logs.service import SERVICE as LOGS
 from statewright.api.logs.service import build_log_extents, build_log_filters, build_log_groups
 from statewright.api.own.service import SERVICE as STATEWRIGHT
@@ -150,6 +150,7 @@ class Services:
     jobs = Built(build_jobs)
     apis = Built(build_apis)
     data_plane = Built(build_data_plane)
+    function_urls = Built(build_function_urls)
     secrets = Built(build_secrets)
     parameters = Built(build_parameters)
     image_repositories = Built(build_image_repositories)

@@ -49,12 +49,18 @@ class Cors:
         scheme = lower.partition("://")[0]
         return lower in self.origins or f"{scheme}://*" in self.origins
 
-    def preflight(self, request: Request) -> Response | None:
+    def shares_with(self, origin: str) -> Shared:
+        """How far pages of an origin may call."""
+        if not self.allows(origin):
+            return "no"
+        return "named" if self.names(origin) else "everyone"
+
+    def preflight(self, request: Request, status: int = 204) -> Response | None:
         """The answer to a preflight; `None` if a request is none."""
         origin = request.header("origin")
         if request.method != "OPTIONS" or not origin or request.header("access-control-request-method") is None:
             return None
-        response = Response(204, [], b"")
+        response = Response(status, [], b"")
         self.apply(response, origin)
         if self.allows(origin):
             if self.methods:
@@ -68,6 +74,10 @@ class Cors:
     def apply(self, response: Response, origin: str | None) -> None:
         """Replace what an integration said about CORS by the configuration."""
         response.headers = [one for one in response.headers if not one[0].lower().startswith(_PREFIX)]
+        self.add(response, origin)
+
+    def add(self, response: Response, origin: str | None) -> None:
+        """Add what the configuration says about an origin to a response."""
         if not origin or not self.allows(origin):
             return
         everyone = "*" in self.origins and not self.credentials

@@ -108,9 +108,7 @@ class HttpStage:
 
     def shares_with(self, _path: str, origin: str) -> Shared:
         """How far pages of an origin may call the stage, by its CORS configuration."""
-        if self.cors is None or not self.cors.allows(origin):
-            return "no"
-        return "named" if self.cors.names(origin) else "everyone"
+        return "no" if self.cors is None else self.cors.shares_with(origin)
 
     async def answer(self, request: Request, context: CallContext) -> Response:
         """Answer a request."""
@@ -141,8 +139,13 @@ class HttpStage:
             response = await self._calls[_kind(route.integration)](route.integration, request, context)
         except IntegrationFailed as problem:
             return refusal(*_ANSWERS.get(problem.kind, FAILED))
-        response.headers = [one for one in response.headers if one[0].lower() not in _DROPPED]
+        without_connection(response)
         return response
+
+
+def without_connection(response: Response) -> None:
+    """Take headers of an integration's connection out of its response."""
+    response.headers = [one for one in response.headers if one[0].lower() not in _DROPPED]
 
 
 def _kind(integration: Integration) -> str:

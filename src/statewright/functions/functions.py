@@ -1,7 +1,7 @@
 """Functions: the façade for the API, integrations, event sources and the simulator.
 
-`definitions`, `versions`, `layers` and `invoke_settings` are the catalogue; `invoke` runs. Nothing is started, and no
-process made, before the first invocation, except for provisioned concurrency.
+`definitions`, `versions`, `layers`, `invoke_settings` and `access` are the catalogue; `invoke` runs. Nothing is
+started, and no process made, before the first invocation, except for provisioned concurrency.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from statewright.clock import Clock
 from statewright.config import Config
 from statewright.credentials import Issue, dummies
 from statewright.errors import ApiError
+from statewright.functions.access.policies import Policies
+from statewright.functions.access.urls import Urls
 from statewright.functions.async_queue import AsyncQueue, Deliver
 from statewright.functions.concurrency import Concurrency
 from statewright.functions.definitions import Definitions, ReadObject
 from statewright.functions.invoke import Invocation, Invoker, decoded_context
-from statewright.functions.invoke_settings import EventSettings, Policies
+from statewright.functions.invoke_settings import EventSettings
 from statewright.functions.layers import Layers
 from statewright.functions.logs import Logs
 from statewright.functions.names import parse_name
@@ -79,6 +81,7 @@ class Functions:
         self.aliases = Aliases(self.definitions)
         self.event_settings = EventSettings(self.definitions)
         self.policies = Policies(self.definitions)
+        self.urls = Urls(self.definitions, endpoint)
         self.invoker = Invoker(clock, config, self.definitions, concurrency, self.logs, endpoint, issue, sdk)
         self.provisioned = ProvisionedConcurrency(self.definitions, self.invoker)
         self._entropy = entropy

@@ -1,6 +1,5 @@
-"""Event invoke configurations and resource policies of functions, by qualifier.
+"""Event invoke configurations of functions, by qualifier; `async_queue.py` applies them.
 
-`async_queue.py` applies the configurations. Policies are stored and shown, but not enforced.
 Source: Lambda API reference; developer guide, "Capturing records of asynchronous invocations".
 """
 
@@ -10,10 +9,10 @@ from dataclasses import replace
 from typing import Final
 
 from statewright.functions import names
-from statewright.functions.definitions import Definitions, check_revision
+from statewright.functions.definitions import Definitions
 from statewright.functions.names import LATEST, function_arn, invalid, refusal
-from statewright.functions.records import INVOKE_SETTINGS, POLICY, Function, InvokeSettings, Policy
-from statewright.payload import Json, JsonMapping, JsonObject
+from statewright.functions.records import INVOKE_SETTINGS, Function, InvokeSettings
+from statewright.payload import JsonMapping, JsonObject
 
 
 class EventSettings:
@@ -97,66 +96,6 @@ class EventSettings:
 _SETTINGS: Final = ("MaximumRetryAttempts", "MaximumEventAgeInSeconds", "DestinationConfig")
 
 
-class Policies:
-    """The resource policies of one catalogue."""
-
-    def __init__(self, definitions: Definitions) -> None:
-        self.definitions = definitions
-        self.records = definitions.records
-
-    async def add(self, name_or_arn: str, qualifier: str | None, given: JsonMapping) -> dict[str, Json]:
-        """Add a statement, given by the members of AddPermission. Raises: ApiError."""
-        async with self.definitions.changing:
-            function, named = await self._named(name_or_arn, qualifier)
-            if named == LATEST:
-                raise invalid("We currently do not support adding policies for $LATEST.")
-            if named:
-                # Raises for a version or alias that does not exist.
-                await self.definitions.view(function.name, named)
-            policy = await self.records.policies.get(f"{function.name}:{named}") or Policy(function.name, named, (), "")
-            check_revision(given.get("RevisionId"), policy.revision_id)
-            sid = given["StatementId"]
-            if any(statement["Sid"] == sid for statement in policy.statements):
-                raise refusal(
-                    "ResourceConflictException",
-                    f"The statement id ({sid}) provided already exists. Please provide a new statement id, or remove "
-                    "the existing statement.",
-                )
-            arn = function_arn(self.definitions.config, function.name, named or None)
-            statement = _statement(given, arn)
-            await self._write(policy, [*policy.statements, statement])
-        return statement
-
-    async def get(self, name_or_arn: str, qualifier: str | None) -> Policy:
-        """The policy. Raises: ApiError (`ResourceNotFoundException`)."""
-        function, named = await self._named(name_or_arn, qualifier)
-        found = await self.records.policies.get(f"{function.name}:{named}")
-        if found is None or not found.statements:
-            raise refusal("ResourceNotFoundException", "The resource you requested does not exist.")
-        return found
-
-    async def remove(self, name_or_arn: str, qualifier: str | None, sid: str, revision_id: str | None) -> None:
-        """Remove a statement. Raises: ApiError (`ResourceNotFoundException`)."""
-        async with self.definitions.changing:
-            function, named = await self._named(name_or_arn, qualifier)
-            policy = await self.records.policies.get(f"{function.name}:{named}")
-            if policy is None or not policy.statements:
-                raise refusal("ResourceNotFoundException", "No policy is associated with the given resource.")
-            left = [one for one in policy.statements if one["Sid"] != sid]
-            if len(left) == len(policy.statements):
-                raise refusal("ResourceNotFoundException", f"Statement {sid} is not found in resource policy.")
-            check_revision(revision_id, policy.revision_id)
-            await self._write(policy, left)
-
-    async def _write(self, policy: Policy, statements: list[dict[str, Json]]) -> None:
-        changed = replace(policy, statements=statements, revision_id=self.definitions.entropy.uuid4())
-        await self.records.write(POLICY.row(changed))
-
-    async def _named(self, name_or_arn: str, qualifier: str | None) -> tuple[Function, str]:
-        function, named = await self.definitions.existing(name_or_arn, qualifier)
-        return function, named or ""
-
-
 def checked_destination(arn: str | None, own: str, *, failure: bool) -> str | None:
     """Check a destination's ARN; an empty one removes it. Raises: ApiError (`InvalidParameterValueException`)."""
     if not arn:
@@ -181,34 +120,3 @@ async def qualified(definitions: Definitions, name_or_arn: str, qualifier: str |
     if not exists:
         raise names.not_found(function_arn(definitions.config, function.name, named))
     return function, named
-
-
-def _statement(given: JsonMapping, resource: str) -> dict[str, Json]:
-    principal = given["Principal"]
-    who: Json = principal
-    if principal.isdigit() and len(principal) == 12:
-        who = {"AWS": f"arn:aws:iam::{principal}:root"}
-    elif principal.startswith("arn:"):
-        who = {"AWS": principal}
-    elif principal != "*":
-        who = {"Service": principal}
-    statement: dict[str, Json] = {
-        "Sid": given["StatementId"], "Effect": "Allow", "Principal": who, "Action": given["Action"],
-        "Resource": resource,
-    }  # fmt: skip
-    condition: dict[str, Json] = {}
-    equal = {
-        key: given[member]
-        for member, key in (
-            ("SourceAccount", "AWS:SourceAccount"), ("EventSourceToken", "lambda:EventSourceToken"),
-            ("PrincipalOrgID", "aws:PrincipalOrgID"), ("FunctionUrlAuthType", "lambda:FunctionUrlAuthType"),
-        )
-        if given.get(member)
-    }  # fmt: skip
-    if equal:
-        condition["StringEquals"] = equal
-    if given.get("SourceArn"):
-        condition["ArnLike"] = {"AWS:SourceArn": given["SourceArn"]}
-    if condition:
-        statement["Condition"] = condition
-    return statement

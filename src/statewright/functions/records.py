@@ -141,6 +141,24 @@ class Provisioned:
     stored: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class FunctionUrl:
+    """The URL of a function, or of one of its aliases if `qualifier` is not empty.
+
+    `cors` has the members of the service model.
+    """
+
+    id: str
+    name: str
+    qualifier: str
+    auth_type: str
+    created_ms: int
+    modified_ms: int
+    cors: JsonObject | None
+    invoke_mode: str
+    stored: int = 0
+
+
 FUNCTION: Final = EntryKind("function", Function, lambda function: function.name)
 VERSION: Final = EntryKind(
     "functionVersion",
@@ -169,6 +187,7 @@ POLICY: Final = EntryKind(
 PROVISIONED: Final = EntryKind(
     "functionProvisioned", Provisioned, lambda one: f"{one.name}:{one.qualifier}", parent=lambda one: one.name
 )
+URL: Final = EntryKind("functionUrl", FunctionUrl, lambda url: url.id, parent=lambda url: url.name)
 
 
 class FunctionEntries:
@@ -184,6 +203,7 @@ class FunctionEntries:
         self.invoke_settings = Entries(catalogue, INVOKE_SETTINGS)
         self.policies = Entries(catalogue, POLICY)
         self.provisioned = Entries(catalogue, PROVISIONED)
+        self.urls = Entries(catalogue, URL)
 
     async def write(self, *put: EntryRow, delete: Sequence[Name] = ()) -> None:
         """Write and delete in one transaction. Raises: ApiError (`ResourceConflictException`) after another change."""
@@ -191,10 +211,12 @@ class FunctionEntries:
             raise refusal("ResourceConflictException", "The resource is being changed by other requests. Try again.")
 
     async def remove(self, of_function: Name) -> None:
-        """Delete a version or an alias with its provisioned concurrency."""
-        await self._catalogue.write([], [of_function, (PROVISIONED.name, of_function[1])])
+        """Delete a version or an alias with its provisioned concurrency and its URL."""
+        name, _, qualifier = of_function[1].partition(":")
+        urls = [URL.name_of(one) for one in await self.urls.all(name) if one.qualifier == qualifier]
+        await self._catalogue.write([], [of_function, (PROVISIONED.name, of_function[1]), *urls])
 
     async def below(self, name: str) -> list[Name]:
         """Names of all rows that belong to a function, for deleting them."""
-        of_function = (self.versions, self.aliases, self.invoke_settings, self.policies, self.provisioned)
+        of_function = (self.versions, self.aliases, self.invoke_settings, self.policies, self.provisioned, self.urls)
         return [found for entries in of_function for found in await entries.names(name)]

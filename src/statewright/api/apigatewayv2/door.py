@@ -1,7 +1,8 @@
-"""The door of the data plane: requests to APIs, from the head that the port has read to the bytes of the response.
+"""The door of the data plane: requests to APIs and URLs of functions, from the head that the port has read to the bytes
+of the response.
 
-Owns the addresses of APIs (a host of their own, or a path of this server's), and which pages of browsers may call them.
-An API's host is its own origin: every request to it goes to that API alone, even if it is signed for a service.
+Owns the addresses of both (a host of their own, or a path of this server's), and which pages of browsers may call them.
+Such a host is its own origin: every request to it goes to that API or function alone, even one signed for a service.
 Responses at a path of the server's own origin are sandboxed, so that a page among them has no rights of the server.
 """
 
@@ -11,51 +12,96 @@ import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from statewright.api import guard
 from statewright.api.operations import App
 from statewright.api.protocols.wire import Disconnected, Incoming, Message, Receive
 from statewright.errors import ApiError, StoreError, shortage
+from statewright.limits import FUNCTION_REQUEST_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator
 
     from statewright.apis.calls import Request, Response
+    from statewright.apis.cors import Shared
     from statewright.apis.data_plane import DataPlane
 
 log = logging.getLogger("statewright.apis")
 
 PATH: Final = "/_apis/"
+URLS_PATH: Final = "/_urls/"
+_PATHS: Final = (PATH, URLS_PATH)
 _HOST: Final = re.compile(
     r"(?P<id>[a-z0-9]+)\.execute-api\.(?:[a-z0-9-]+\.)?(?:localhost|amazonaws\.com)\.?(?::[0-9]+)?", re.IGNORECASE
 )
+_URL_HOST: Final = re.compile(
+    r"(?P<id>[a-z0-9]+)\.lambda-url\.(?P<region>[a-z0-9-]+)\.(?:localhost|on\.aws)\.?(?::[0-9]+)?", re.IGNORECASE
+)
 _BODILESS: Final = (204, 304)
+_URL_ID: Final = re.compile("[a-z2-7]{32}")
 NAMES: Final = "statewright.header_names"
 """Key in a request's scope under which the HTTP server puts the names of headers as they were sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The address of a request: the API's id (empty if the host names none), and the path from the stage on."""
+    """The address of a request: the id of the API or of the function's URL, and the path from the stage on.
+
+    The id is empty if the host names none. `region` is that in the host of a URL; empty if its path names it.
+    """
 
     id: str
     path: str
     is_own_origin: bool
+    is_url: bool = False
+    region: str = ""
+
+
+class Target(Protocol):
+    """An API or the URL of a function."""
+
+    def shares_with(self, request: Request, origin: str) -> Shared:
+        """How far pages of an origin may call."""
+
+    async def answer(self, request: Request, request_id: str) -> Response:
+        """Answer a request."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Api:
+    """An API of a region."""
+
+    id: str
+    plane: DataPlane
+
+    def shares_with(self, request: Request, origin: str) -> Shared:
+        return self.plane.shares_with(self.id, request, origin)
+
+    async def answer(self, request: Request, request_id: str) -> Response:
+        return await self.plane.answer(self.id, request, request_id)
 
 
 def leads_to_api(path: str, host: str) -> bool:
-    """True if a request is for an API, and not for the operations of this server."""
-    return path.startswith(PATH) or ".execute-api." in host.lower()
+    """True if a request is for an API or the URL of a function, and not for the operations of this server."""
+    if path.startswith(_PATHS):
+        return True
+    host = host.lower()
+    return ".execute-api." in host or ".lambda-url." in host
 
 
 def address_of(raw_path: str, host: str) -> Address:
-    """The address of a request that leads to an API."""
+    """The address of a request that leads to an API or to the URL of a function."""
     if ".execute-api." in host:
         found = _HOST.fullmatch(host)
         return Address(found["id"].lower() if found else "", raw_path, is_own_origin=True)
-    api_id, slash, rest = raw_path[len(PATH) :].partition("/")
-    return Address(api_id, slash + rest or "/", is_own_origin=False)
+    if ".lambda-url." in host:
+        found = _URL_HOST.fullmatch(host)
+        url_id, region = (found["id"], found["region"]) if found else ("", "")
+        return Address(url_id, raw_path, is_own_origin=True, is_url=True, region=region)
+    is_url = raw_path.startswith(URLS_PATH)
+    named, slash, rest = raw_path[len(URLS_PATH if is_url else PATH) :].partition("/")
+    return Address(named, slash + rest or "/", is_own_origin=False, is_url=is_url)
 
 
 async def answer(
@@ -69,14 +115,13 @@ async def answer(
     origins: frozenset[str],
     draining: bool,
 ) -> int:
-    """Answer a request to an API; returns the status. `headers` have names in lower case."""
+    """Answer a request to an API or the URL of a function; returns the status. Names of `headers` are in lower case."""
     from statewright.apis.http_apis import refusal
 
     raw_path = scope.get("raw_path", scope["path"].encode()).decode("latin-1")
     where = address_of(raw_path, headers.get("host", "").lower())
-    incoming = Incoming(
-        scope["method"], raw_path, scope["query_string"].decode("latin-1"), headers, receive, _longest()
-    )
+    longest = FUNCTION_REQUEST_BYTES if where.is_url else _longest()
+    incoming = Incoming(scope["method"], raw_path, scope["query_string"].decode("latin-1"), headers, receive, longest)
     try:
         response = await _answered(app, where, scope, incoming, request_id, origins, draining)
     except Disconnected:
@@ -86,11 +131,11 @@ async def answer(
         text = "Request Entity Too Large" if too_long else error.message
         response = refusal(413 if too_long else error.status or 403, text)
     except StoreError as problem:
-        log.warning("a request to the API %s was answered with 503: %s", where.id, problem)
+        log.warning("a request to %s was answered with 503: %s", where.id, problem)
         response = refusal(503, "Service Unavailable")
     except Exception as problem:
         if shortage(problem) is None:
-            log.exception("request %s to the API %s failed", request_id, where.id)
+            log.exception("request %s to %s failed", request_id, where.id)
         response = refusal(500, "Internal Server Error")
     try:
         if not await incoming.drop_rest():
@@ -128,28 +173,50 @@ async def _answered(
     )  # fmt: skip
     if sum(name == b"host" for name, _ in listed) > 1:
         return refusal(400, "Bad Request")
-    plane = _plane_of(app, where.id)
-    _refuse_pages(incoming.headers, origins, plane, where, request)
-    if plane is None:
-        return refusal(*NOT_FOUND)
+    target = await _url_of(app, where) if where.is_url else _api_of(app, where.id)
+    _refuse_pages(incoming.headers, origins, target, where, request)
+    if target is None:
+        return _url_not_found() if where.is_url else refusal(*NOT_FOUND)
     request.body = await incoming.body()
-    return await plane.answer(where.id, request, request_id)
+    return await target.answer(request, request_id)
 
 
-def _plane_of(app: App, id: str) -> DataPlane | None:
-    """The data plane of the region and account that has an API: its callers name neither."""
+def _api_of(app: App, id: str) -> _Api | None:
+    """An API by its id: its callers name neither the region nor the account that has it."""
     plane = app.services.data_plane
     if plane.knows(id):
-        return plane
-    others = [app.regions.running(name) for name in app.regions.names()] if app.regions is not None else []
+        return _Api(id, plane)
+    planes = (other.services.data_plane for other in _others(app))
+    return next((_Api(id, one) for one in planes if one.knows(id)), None)
+
+
+async def _url_of(app: App, where: Address) -> Target | None:
+    """The URL of a function by its id, in the region that its host names. Raises: StoreError."""
+    if _URL_ID.fullmatch(where.id):
+        for one in (app, *_others(app)):
+            if where.region in ("", one.config.region):
+                found = await one.services.function_urls.find(where.id)
+                if found is not None:
+                    return found
+    return None
+
+
+def _others(app: App) -> Iterator[App]:
+    """The applications of the other regions and accounts."""
+    if app.regions is not None:
+        yield from (one for name in app.regions.names() if (one := app.regions.running(name)) not in (None, app))
     if app.accounts is not None:
-        others += app.accounts.apps()
-    planes = [other.services.data_plane for other in others if other is not None]
-    return next((one for one in planes if one.knows(id)), None)
+        yield from app.accounts.apps()
+
+
+def _url_not_found() -> Response:
+    from statewright.apis.function_urls import forbidden
+
+    return forbidden()
 
 
 def _refuse_pages(
-    headers: Mapping[str, str], origins: frozenset[str], plane: DataPlane | None, where: Address, request: Request
+    headers: Mapping[str, str], origins: frozenset[str], target: Target | None, where: Address, request: Request
 ) -> None:
     """Refuse pages of other origins, but for those that the API lets in. Raises: ApiError."""
     if "origin" not in headers and "sec-fetch-site" not in headers and "accept-language" not in headers:
@@ -162,8 +229,8 @@ def _refuse_pages(
         # A browser follows a link, for instance one that approves: the page of the link cannot read the answer.
         return
     origin = headers.get("origin", "")
-    if origin and plane is not None and guard.is_origin(origin):
-        shared = plane.shares_with(where.id, request, origin)
+    if origin and target is not None and guard.is_origin(origin):
+        shared = target.shares_with(request, origin)
         if shared == "named" or (shared == "everyone" and guard.is_loopback_origin(origin)):
             return
     guard.refuse_web_pages(headers, origins, is_page=where.is_own_origin)
@@ -174,7 +241,9 @@ async def _send(
 ) -> None:
     body = response.body
     headers = [(_bytes(name), _bytes(value)) for name, value in response.headers]
-    if not any(name == "x-amz-apigw-id" for name, _ in response.headers):
+    if where.is_url:
+        headers.append((b"x-amzn-requestid", request_id.encode()))
+    elif not any(name == "x-amz-apigw-id" for name, _ in response.headers):
         # Answers of REST APIs name the request's id themselves.
         headers.append((b"apigw-requestid", request_id.encode()))
     if not where.is_own_origin:

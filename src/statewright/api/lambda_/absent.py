@@ -6,7 +6,6 @@ Source: Lambda API reference, the errors of each operation.
 from __future__ import annotations
 
 from statewright.api.operations import App, Call, operation
-from statewright.errors import ApiError
 from statewright.functions.names import function_arn
 from statewright.payload import Json
 
@@ -16,17 +15,3 @@ async def get_runtime_management_config(app: App, _call: Call, request: Json) ->
     """Answer that runtimes are updated automatically: they are those of this machine."""
     function, _ = await app.services.functions.definitions.existing(request["FunctionName"])
     return {"UpdateRuntimeOn": "Auto", "FunctionArn": function_arn(app.config, function.name, None)}
-
-
-@operation("lambda", "GetFunctionUrlConfig")
-async def get_function_url_config(app: App, _call: Call, request: Json) -> Json:
-    """Answer that a function has no URL."""
-    await app.services.functions.definitions.existing(request["FunctionName"])
-    raise ApiError("ResourceNotFoundException", "The resource you requested does not exist.")
-
-
-@operation("lambda", "ListFunctionUrlConfigs")
-async def list_function_url_configs(app: App, _call: Call, request: Json) -> Json:
-    """Answer that a function has no URL."""
-    await app.services.functions.definitions.existing(request["FunctionName"])
-    return {"FunctionUrlConfigs": []}

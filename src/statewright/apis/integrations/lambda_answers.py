@@ -45,7 +45,7 @@ def answer_of_http(payload: bytes, version: str) -> Response:
     """The response of an HTTP API or of a function's URL. Raises: IntegrationFailed."""
     given = _parsed(payload)
     if version == "2.0" and not (isinstance(given, dict) and "statusCode" in given):
-        body = given.encode() if isinstance(given, str) else (b"" if given is None else orjson.dumps(given))
+        body = given.encode() if isinstance(given, str) else orjson.dumps(given)
         return Response(200, [("content-type", _JSON)], body)
     if not isinstance(given, dict) or "statusCode" not in given:
         raise malformed("the function did not answer an object with statusCode")

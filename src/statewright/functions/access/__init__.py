@@ -1,0 +1,1 @@
+"""Access to functions from outside: their resource policies and their URLs."""
