@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -126,3 +128,61 @@ def test_methods_of_a_rest_api_are_throttled_by_method_settings(server, rest):
     assert (answer.status, json.loads(answer.body)) == (503, {"why": "Too Many Requests"})
     patched(rest.update_stage, ("remove", "/~1pets/GET"), ("remove", "/*/*"), **where)
     assert statuses(server, api.id, "/prod/pets", 3) == [200, 200, 200]
+
+
+def test_an_api_without_a_host_of_its_own_answers_at_the_path_alone(server, http, rest):
+    api = new_api(http, DisableExecuteApiEndpoint=True)
+    to_queue(server, http, api, "GET /a")
+    http.create_stage(ApiId=api, StageName="$default", AutoDeploy=True)
+    other = mocked(rest, ("GET", "/a"))
+    shown = patched(rest.update_rest_api, ("replace", "/disableExecuteApiEndpoint", "true"), restApiId=other.id)
+    assert shown["disableExecuteApiEndpoint"] is True
+    answer = called(server, api, "GET", "/a")
+    assert (answer.status, answer.body) == (404, b'{"message":"Not Found"}')
+    answer = called(server, other.id, "GET", "/prod/a")
+    assert (answer.status, answer.body) == (403, b'{"message":"Forbidden"}')
+    for path in (f"/_apis/{api}/a", f"/_apis/{other.id}/prod/a"):
+        assert called(server, "x", "GET", path, {"Host": f"127.0.0.1:{server.port}"}).status == 200
+    http.update_api(ApiId=api, DisableExecuteApiEndpoint=False)
+    assert called(server, api, "GET", "/a").status == 200
+
+
+def at_once(*calls: Callable[[], Any]) -> list[str]:
+    """The outcomes of calls from as many threads: "done", or the code of a refusal."""
+
+    def outcome(call: Callable[[], Any]) -> str:
+        try:
+            call()
+        except ClientError as error:
+            return str(error.response["Error"]["Code"])
+        return "done"
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return list(pool.map(outcome, calls))
+
+
+def test_changes_of_one_api_at_once_wait_for_one_another(server, http, rest):
+    api = Rest(rest)
+    where = {"restApiId": api.id, "resourceId": api.paths["/"]}
+    methods = ("GET", "PUT", "POST", "DELETE", "PATCH", "OPTIONS", "HEAD")
+    assert at_once(*(lambda method=one: api.method(method, "/", MOCK) for one in methods)) == ["done"] * 7
+    assert sorted(rest.get_resource(**where)["resourceMethods"]) == sorted(methods)
+    assert all("methodIntegration" in rest.get_method(**where, httpMethod=one) for one in methods)
+    same = at_once(*(lambda: rest.create_resource(restApiId=api.id, parentId=where["resourceId"], pathPart="a"),) * 6)
+    assert sorted(same) == ["ConflictException"] * 5 + ["done"]
+    deployed = rest.create_deployment(restApiId=api.id)["id"]
+    stage = {"restApiId": api.id, "stageName": "prod"}
+    made = at_once(*(lambda: rest.create_stage(**stage, deploymentId=deployed),) * 6)
+    assert sorted(made) == ["ConflictException"] * 5 + ["done"]
+    names = [f"v{number}" for number in range(8)]
+    changed = at_once(*(
+        lambda name=one: patched(rest.update_stage, ("replace", f"/variables/{name}", "1"), **stage) for one in names
+    ))  # fmt: skip
+    assert changed == ["done"] * 8
+    assert sorted(rest.get_stage(**stage)["variables"]) == names
+    other = new_api(http)
+    routes = at_once(*(lambda: http.create_route(ApiId=other, RouteKey="GET /a"),) * 6)
+    assert sorted(routes) == ["ConflictException"] * 5 + ["done"]
+    value = f"key-of-{api.id}-12345678"
+    keys = at_once(*(lambda: rest.create_api_key(name="k", value=value),) * 4)
+    assert sorted(keys) == ["ConflictException"] * 3 + ["done"]

@@ -6,10 +6,12 @@ What settings mean is left to the compilers (`http_apis.py`, `rest_apis.py`), ch
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 from urllib.parse import urlsplit
+from weakref import WeakValueDictionary
 
 from statewright import chance
 from statewright.apis.errors import not_found
@@ -71,6 +73,7 @@ class Apis:
         self._entries: dict[str, dict[str, Loose]] = {kind: {} for kind in LOOSE_KINDS}
         self.versions: dict[str, int] = {}
         """Counts the changes of each API: what was compiled before the last one is out of date."""
+        self._changing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def start(self) -> None:
         """Read the APIs."""
@@ -92,6 +95,10 @@ class Apis:
         """The address of an API behind a host of its own."""
         parts = urlsplit(self._endpoint())
         return f"http://{id}.execute-api.localhost:{parts.port or 80}"
+
+    def changing(self, key: str) -> asyncio.Lock:
+        """The lock that changes of an API, or of anything else with a key, hold while they read and write."""
+        return self._changing.setdefault(key, asyncio.Lock())
 
     # ------------------------------------------------------------------ APIs
 
@@ -185,12 +192,13 @@ class Apis:
 
     async def put(self, kind: str, id: str, settings: JsonMapping) -> Loose:
         """Create or change an entry."""
-        now_ms = self._clock.now_ms()
-        before = self._entries[kind].get(id)
-        entry = Loose(
-            kind, id, settings, before.created_ms if before else now_ms, now_ms, before.stored if before else 0
-        )
-        self._entries[kind][id] = stored = await self._loose.write(entry)
+        async with self.changing(f"{kind}/{id}"):
+            now_ms = self._clock.now_ms()
+            before = self._entries[kind].get(id)
+            entry = Loose(
+                kind, id, settings, before.created_ms if before else now_ms, now_ms, before.stored if before else 0
+            )
+            self._entries[kind][id] = stored = await self._loose.write(entry)
         return stored
 
     async def drop(self, kind: str, *ids: str) -> None:

@@ -60,6 +60,8 @@ class _Ready:
     variables: Mapping[str, str]
     version: int
     buckets: Buckets
+    has_no_host: bool
+    """True if `DisableExecuteApiEndpoint` is set: only the path at this server's own address leads to the API."""
 
 
 class DataPlane:
@@ -116,6 +118,8 @@ class DataPlane:
         if stage is None:
             return refusal(*NOT_FOUND) if held.api.protocol == HTTP_API else refusal(403, "Forbidden")
         ready = self._stage(held, stage)
+        if ready.has_no_host and ".execute-api." in request.host.lower():
+            return refusal(*NOT_FOUND) if held.api.protocol == HTTP_API else refusal(403, "Forbidden")
         config = self.apis.config
         context = CallContext(
             config.account, config.region, api_id, stage, ready.deployment, request_id, self.clock.now_ms(),
@@ -159,6 +163,7 @@ class DataPlane:
                 settings.get("variables") or {},
                 version,
                 buckets.compiled(),
+                _has_no_host(held.api.settings),
             )
         return ready
 
@@ -175,6 +180,11 @@ class DataPlane:
                 if any(one.get("apiId") == api_id and one.get("stage") == stage for one in stages):
                     return {"id": key.id, "value": value}
         return None
+
+
+def _has_no_host(settings: JsonMapping) -> bool:
+    """True if an API's own host is disabled; the two kinds of APIs name the setting alike but for its first letter."""
+    return bool(settings.get("DisableExecuteApiEndpoint") or settings.get("disableExecuteApiEndpoint"))
 
 
 def _identity(request: Request) -> JsonObject:

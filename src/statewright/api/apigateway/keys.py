@@ -6,6 +6,7 @@ from typing import Final
 
 from statewright.api.apigateway.patches import patched
 from statewright.api.apigateway.rest_apis import page
+from statewright.api.apigatewayv2.changes import change
 from statewright.api.operations import App, Call, operation
 from statewright.apis.errors import bad_request, conflict, not_found
 from statewright.apis.records import KEY, PLAN, PLAN_KEY, STAGE, Loose
@@ -27,7 +28,7 @@ def _entry(app: App, kind: str, entry_id: str, text: str) -> Loose:
     return found
 
 
-@operation("apigateway", "CreateApiKey")
+@change("apigateway", "CreateApiKey")
 async def create_api_key(app: App, _call: Call, request: Json) -> Json:
     """Create an API key."""
     apis = app.services.apis
@@ -57,7 +58,7 @@ async def get_api_keys(app: App, _call: Call, request: Json) -> Json:
     return page(request, [_shown(one, with_value=with_values) for one in found], "id")
 
 
-@operation("apigateway", "UpdateApiKey")
+@change("apigateway", "UpdateApiKey")
 async def update_api_key(app: App, _call: Call, request: Json) -> Json:
     """Change an API key."""
     found = _entry(app, KEY, request["apiKey"], "Invalid API Key identifier specified")
@@ -65,7 +66,7 @@ async def update_api_key(app: App, _call: Call, request: Json) -> Json:
     return _shown(await app.services.apis.put(KEY, found.id, settings), with_value=False)
 
 
-@operation("apigateway", "DeleteApiKey")
+@change("apigateway", "DeleteApiKey")
 async def delete_api_key(app: App, _call: Call, request: Json) -> Json:
     """Delete an API key."""
     found = _entry(app, KEY, request["apiKey"], "Invalid API Key identifier specified")
@@ -80,7 +81,7 @@ def _plan(one: Loose) -> JsonObject:
     return {"id": one.id, "apiStages": [], **one.settings}
 
 
-@operation("apigateway", "CreateUsagePlan")
+@change("apigateway", "CreateUsagePlan")
 async def create_usage_plan(app: App, _call: Call, request: Json) -> Json:
     """Create a usage plan."""
     apis = app.services.apis
@@ -105,7 +106,7 @@ async def get_usage_plans(app: App, _call: Call, request: Json) -> Json:
     return page(request, [_plan(of[key]) for key in sorted(of)], "id")
 
 
-@operation("apigateway", "DeleteUsagePlan")
+@change("apigateway", "DeleteUsagePlan")
 async def delete_usage_plan(app: App, _call: Call, request: Json) -> Json:
     """Delete a usage plan; its keys stay."""
     apis = app.services.apis
@@ -121,7 +122,7 @@ def _plan_key(app: App, link: Loose) -> JsonObject:
     return {"id": key.id, "type": "API_KEY", "value": key.settings["value"], "name": key.settings.get("name")}
 
 
-@operation("apigateway", "CreateUsagePlanKey")
+@change("apigateway", "CreateUsagePlanKey")
 async def create_usage_plan_key(app: App, _call: Call, request: Json) -> Json:
     """Let an API key use a plan."""
     plan = _entry(app, PLAN, request["usagePlanId"], "Invalid Usage Plan ID specified")
@@ -143,7 +144,7 @@ async def get_usage_plan_keys(app: App, _call: Call, request: Json) -> Json:
     return page(request, [_plan_key(app, one) for one in links if one.settings["keyId"] in keys], "id")
 
 
-@operation("apigateway", "DeleteUsagePlanKey")
+@change("apigateway", "DeleteUsagePlanKey")
 async def delete_usage_plan_key(app: App, _call: Call, request: Json) -> Json:
     """Take a plan from an API key."""
     link = f"{request['usagePlanId']}/{request['keyId']}"

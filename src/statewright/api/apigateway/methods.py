@@ -6,6 +6,7 @@ from typing import Final
 
 from statewright.api.apigateway.patches import patched
 from statewright.api.apigateway.rest_apis import api_of, resource_of
+from statewright.api.apigatewayv2.changes import change
 from statewright.api.operations import App, Call, operation
 from statewright.apis.apis import Held
 from statewright.apis.errors import bad_request, not_found
@@ -65,7 +66,7 @@ async def _put(app: App, held: Held, resource: Member, http_method: str, method:
     await app.services.apis.write(held, app.services.apis.changed(resource, {**resource.settings, "methods": methods}))
 
 
-@operation("apigateway", "PutMethod")
+@change("apigateway", "PutMethod")
 async def put_method(app: App, _call: Call, request: Json) -> Json:
     """Put a method on a resource."""
     held, resource, http_method = _place(app, request)
@@ -93,7 +94,7 @@ async def get_method(app: App, _call: Call, request: Json) -> Json:
     return _method(resource, http_method)
 
 
-@operation("apigateway", "UpdateMethod")
+@change("apigateway", "UpdateMethod")
 async def update_method(app: App, _call: Call, request: Json) -> Json:
     """Change a method."""
     held, resource, http_method = _place(app, request)
@@ -103,7 +104,7 @@ async def update_method(app: App, _call: Call, request: Json) -> Json:
     return method
 
 
-@operation("apigateway", "DeleteMethod")
+@change("apigateway", "DeleteMethod")
 async def delete_method(app: App, _call: Call, request: Json) -> Json:
     """Delete a method."""
     held, resource, http_method = _place(app, request)
@@ -112,7 +113,7 @@ async def delete_method(app: App, _call: Call, request: Json) -> Json:
     return {}
 
 
-@operation("apigateway", "PutMethodResponse")
+@change("apigateway", "PutMethodResponse")
 async def put_method_response(app: App, _call: Call, request: Json) -> Json:
     """Declare a response of a method."""
     held, resource, http_method = _place(app, request)
@@ -131,7 +132,7 @@ async def get_method_response(app: App, _call: Call, request: Json) -> Json:
     return _response(_method(resource, http_method).get("methodResponses"), request["statusCode"])
 
 
-@operation("apigateway", "DeleteMethodResponse")
+@change("apigateway", "DeleteMethodResponse")
 async def delete_method_response(app: App, _call: Call, request: Json) -> Json:
     """Delete a declared response."""
     held, resource, http_method = _place(app, request)
@@ -152,7 +153,7 @@ def _response(of: Json, status: str) -> JsonMapping:
 # ------------------------------------------------------------------ integrations
 
 
-@operation("apigateway", "PutIntegration")
+@change("apigateway", "PutIntegration")
 async def put_integration(app: App, _call: Call, request: Json) -> Json:
     """Put an integration on a method."""
     await compile_long_templates(request)
@@ -176,7 +177,7 @@ async def get_integration(app: App, _call: Call, request: Json) -> Json:
     return _integration(_method(resource, http_method))
 
 
-@operation("apigateway", "UpdateIntegration")
+@change("apigateway", "UpdateIntegration")
 async def update_integration(app: App, _call: Call, request: Json) -> Json:
     """Change an integration."""
     _, resource, http_method = _place(app, request)
@@ -189,7 +190,7 @@ async def update_integration(app: App, _call: Call, request: Json) -> Json:
     return made
 
 
-@operation("apigateway", "DeleteIntegration")
+@change("apigateway", "DeleteIntegration")
 async def delete_integration(app: App, _call: Call, request: Json) -> Json:
     """Take the integration off a method."""
     held, resource, http_method = _place(app, request)
@@ -200,7 +201,7 @@ async def delete_integration(app: App, _call: Call, request: Json) -> Json:
     return {}
 
 
-@operation("apigateway", "PutIntegrationResponse")
+@change("apigateway", "PutIntegrationResponse")
 async def put_integration_response(app: App, _call: Call, request: Json) -> Json:
     """Put a response on an integration."""
     await compile_long_templates(request)
@@ -223,7 +224,7 @@ async def get_integration_response(app: App, _call: Call, request: Json) -> Json
     return _response(integration.get("integrationResponses"), request["statusCode"])
 
 
-@operation("apigateway", "DeleteIntegrationResponse")
+@change("apigateway", "DeleteIntegrationResponse")
 async def delete_integration_response(app: App, _call: Call, request: Json) -> Json:
     """Delete a response of an integration."""
     held, resource, http_method = _place(app, request)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from statewright.api.apigateway.rest_apis import api_of, page
+from statewright.api.apigatewayv2.changes import change
 from statewright.api.operations import App, Call, operation
 from statewright.apis.apis import Held
 from statewright.apis.body_models import check_schema
@@ -12,7 +13,7 @@ from statewright.apis.records import GATEWAY_RESPONSE, MODEL, VALIDATOR, Member
 from statewright.payload import Json, JsonObject
 
 
-@operation("apigateway", "CreateModel")
+@change("apigateway", "CreateModel")
 async def create_model(app: App, _call: Call, request: Json) -> Json:
     """Create a model of bodies."""
     held, name = api_of(app, request), request["name"]
@@ -49,7 +50,7 @@ async def get_models(app: App, _call: Call, request: Json) -> Json:
     return page(request, [dict(of[key].settings) for key in sorted(of)], "name")
 
 
-@operation("apigateway", "DeleteModel")
+@change("apigateway", "DeleteModel")
 async def delete_model(app: App, _call: Call, request: Json) -> Json:
     """Delete a model."""
     held = api_of(app, request)
@@ -60,7 +61,7 @@ async def delete_model(app: App, _call: Call, request: Json) -> Json:
 # ------------------------------------------------------------------ request validators
 
 
-@operation("apigateway", "CreateRequestValidator")
+@change("apigateway", "CreateRequestValidator")
 async def create_request_validator(app: App, _call: Call, request: Json) -> Json:
     """Create a request validator."""
     settings = {
@@ -93,7 +94,7 @@ async def get_request_validators(app: App, _call: Call, request: Json) -> Json:
     return page(request, [{"id": key, **of[key].settings} for key in sorted(of)], "id")
 
 
-@operation("apigateway", "DeleteRequestValidator")
+@change("apigateway", "DeleteRequestValidator")
 async def delete_request_validator(app: App, _call: Call, request: Json) -> Json:
     """Delete a request validator."""
     held = api_of(app, request)
@@ -115,7 +116,7 @@ def _shown(kind: str, given: Json) -> JsonObject:
     return {**usual, **(given or {})}
 
 
-@operation("apigateway", "PutGatewayResponse")
+@change("apigateway", "PutGatewayResponse")
 async def put_gateway_response(app: App, _call: Call, request: Json) -> Json:
     """Set an answer of the gateway itself."""
     held, kind = api_of(app, request), request["responseType"]
@@ -146,7 +147,7 @@ async def get_gateway_responses(app: App, _call: Call, request: Json) -> Json:
     return {"items": [_shown(kind, of[kind].settings if kind in of else None) for kind in sorted(STATUSES)]}
 
 
-@operation("apigateway", "DeleteGatewayResponse")
+@change("apigateway", "DeleteGatewayResponse")
 async def delete_gateway_response(app: App, _call: Call, request: Json) -> Json:
     """Take back what was set for an answer of the gateway itself."""
     held = api_of(app, request)

@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from statewright.api.apigateway.patches import patched
+from statewright.api.apigatewayv2.changes import change
 from statewright.api.operations import App, Call, operation
 from statewright.apis.apis import Held
 from statewright.apis.errors import bad_request, conflict, not_found
@@ -49,7 +50,7 @@ def shown(held: Held) -> JsonObject:
     }  # fmt: skip
 
 
-@operation("apigateway", "CreateRestApi")
+@change("apigateway", "CreateRestApi")
 async def create_rest_api(app: App, _call: Call, request: Json) -> Json:
     """Create an API with its root resource and two models."""
     if request.get("cloneFrom"):
@@ -86,7 +87,7 @@ async def get_rest_apis(app: App, _call: Call, request: Json) -> Json:
     return page(request, [shown(one) for one in app.services.apis.all(REST_API)], "id")
 
 
-@operation("apigateway", "UpdateRestApi")
+@change("apigateway", "UpdateRestApi")
 async def update_rest_api(app: App, _call: Call, request: Json) -> Json:
     """Change an API."""
     held = api_of(app, request)
@@ -96,7 +97,7 @@ async def update_rest_api(app: App, _call: Call, request: Json) -> Json:
     return shown(held)
 
 
-@operation("apigateway", "DeleteRestApi")
+@change("apigateway", "DeleteRestApi")
 async def delete_rest_api(app: App, _call: Call, request: Json) -> Json:
     """Delete an API with everything in it."""
     await app.services.apis.delete(api_of(app, request))
@@ -147,7 +148,7 @@ def check_part(held: Held, parent: Member, part: str, own: str = "") -> None:
         )
 
 
-@operation("apigateway", "CreateResource")
+@change("apigateway", "CreateResource")
 async def create_resource(app: App, _call: Call, request: Json) -> Json:
     """Create a resource below another."""
     held = api_of(app, request)
@@ -173,7 +174,7 @@ async def get_resources(app: App, _call: Call, request: Json) -> Json:
     return page(request, [_shown(of[key], whole=whole) for key in sorted(of)], "id")
 
 
-@operation("apigateway", "DeleteResource")
+@change("apigateway", "DeleteResource")
 async def delete_resource(app: App, _call: Call, request: Json) -> Json:
     """Delete a resource with everything below it."""
     held = api_of(app, request)
@@ -200,7 +201,7 @@ async def get_tags(app: App, _call: Call, request: Json) -> Json:
     return {"tags": dict(_tagged(app, request["resourceArn"]).api.tags)}
 
 
-@operation("apigateway", "TagResource")
+@change("apigateway", "TagResource")
 async def tag_resource(app: App, _call: Call, request: Json) -> Json:
     """Add tags to an API."""
     held = _tagged(app, request["resourceArn"])
@@ -208,7 +209,7 @@ async def tag_resource(app: App, _call: Call, request: Json) -> Json:
     return {}
 
 
-@operation("apigateway", "UntagResource")
+@change("apigateway", "UntagResource")
 async def untag_resource(app: App, _call: Call, request: Json) -> Json:
     """Remove tags of an API."""
     held = _tagged(app, request["resourceArn"])

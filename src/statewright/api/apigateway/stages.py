@@ -7,6 +7,7 @@ from typing import Final
 
 from statewright.api.apigateway.rest_apis import api_of, page
 from statewright.api.apigateway.stage_patches import DEFAULTS, staged
+from statewright.api.apigatewayv2.changes import change
 from statewright.api.operations import App, Call, operation
 from statewright.apis.apis import Held
 from statewright.apis.errors import bad_request, conflict, not_found
@@ -59,7 +60,7 @@ def _shown_deployment(one: Member) -> JsonObject:
     return shown
 
 
-@operation("apigateway", "CreateDeployment")
+@change("apigateway", "CreateDeployment")
 async def create_deployment(app: App, _call: Call, request: Json) -> Json:
     """Deploy an API as it is now; to a stage, if one is named."""
     held = api_of(app, request)
@@ -105,7 +106,7 @@ async def get_deployments(app: App, _call: Call, request: Json) -> Json:
     return page(request, [_shown_deployment(of[key]) for key in sorted(of)], "id")
 
 
-@operation("apigateway", "DeleteDeployment")
+@change("apigateway", "DeleteDeployment")
 async def delete_deployment(app: App, _call: Call, request: Json) -> Json:
     """Delete a deployment that no stage serves."""
     held = api_of(app, request)
@@ -116,7 +117,7 @@ async def delete_deployment(app: App, _call: Call, request: Json) -> Json:
     return {}
 
 
-@operation("apigateway", "CreateStage")
+@change("apigateway", "CreateStage")
 async def create_stage(app: App, _call: Call, request: Json) -> Json:
     """Create a stage that serves a deployment."""
     held = api_of(app, request)
@@ -139,7 +140,7 @@ async def get_stages(app: App, _call: Call, request: Json) -> Json:
     return {"item": found}
 
 
-@operation("apigateway", "UpdateStage")
+@change("apigateway", "UpdateStage")
 async def update_stage(app: App, _call: Call, request: Json) -> Json:
     """Change a stage."""
     held = api_of(app, request)
@@ -151,7 +152,7 @@ async def update_stage(app: App, _call: Call, request: Json) -> Json:
     return _shown(written)
 
 
-@operation("apigateway", "DeleteStage")
+@change("apigateway", "DeleteStage")
 async def delete_stage(app: App, _call: Call, request: Json) -> Json:
     """Delete a stage."""
     held = api_of(app, request)

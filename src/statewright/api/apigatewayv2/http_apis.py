@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from statewright.api.apigatewayv2.changes import change
 from statewright.api.operations import App, Call, operation
 from statewright.apis.apis import Held
 from statewright.apis.errors import bad_request, not_found
@@ -51,7 +52,7 @@ def _checked(request: JsonMapping) -> None:
         raise bad_request("Invalid CORS configuration: AllowCredentials cannot be true if AllowOrigins is *")
 
 
-@operation("apigatewayv2", "CreateApi")
+@change("apigatewayv2", "CreateApi")
 async def create_api(app: App, _call: Call, request: Json) -> Json:
     """Create an API; with a target, also its default route and stage."""
     _checked(request)
@@ -92,7 +93,7 @@ async def get_apis(app: App, _call: Call, request: Json) -> Json:
     return page(request, [shown(app, one) for one in app.services.apis.all(HTTP_API)], "ApiId")
 
 
-@operation("apigatewayv2", "UpdateApi")
+@change("apigatewayv2", "UpdateApi")
 async def update_api(app: App, _call: Call, request: Json) -> Json:
     """Change an API."""
     _checked(request)
@@ -102,14 +103,14 @@ async def update_api(app: App, _call: Call, request: Json) -> Json:
     return shown(app, held)
 
 
-@operation("apigatewayv2", "DeleteApi")
+@change("apigatewayv2", "DeleteApi")
 async def delete_api(app: App, _call: Call, request: Json) -> Json:
     """Delete an API with everything in it."""
     await app.services.apis.delete(app.services.apis.get(request["ApiId"], HTTP_API))
     return {}
 
 
-@operation("apigatewayv2", "DeleteCorsConfiguration")
+@change("apigatewayv2", "DeleteCorsConfiguration")
 async def delete_cors_configuration(app: App, _call: Call, request: Json) -> Json:
     """Take the CORS configuration off an API."""
     held = app.services.apis.get(request["ApiId"], HTTP_API)
@@ -133,7 +134,7 @@ async def get_tags(app: App, _call: Call, request: Json) -> Json:
     return {"Tags": dict(_tagged(app, request["ResourceArn"]).api.tags)}
 
 
-@operation("apigatewayv2", "TagResource")
+@change("apigatewayv2", "TagResource")
 async def tag_resource(app: App, _call: Call, request: Json) -> Json:
     """Add tags to an API."""
     held = _tagged(app, request["ResourceArn"])
@@ -142,7 +143,7 @@ async def tag_resource(app: App, _call: Call, request: Json) -> Json:
     return {}
 
 
-@operation("apigatewayv2", "UntagResource")
+@change("apigatewayv2", "UntagResource")
 async def untag_resource(app: App, _call: Call, request: Json) -> Json:
     """Remove tags of an API."""
     held = _tagged(app, request["ResourceArn"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from statewright.api.apigatewayv2.changes import change
 from statewright.api.apigatewayv2.http_apis import page
 from statewright.api.operations import App, Call, operation
 from statewright.apis.apis import Held
@@ -92,7 +93,7 @@ def _without_names(key: str) -> str:
     return re.sub(r"\{[^}+]*(\+?)\}", r"{\1}", key)
 
 
-@operation("apigatewayv2", "CreateRoute")
+@change("apigatewayv2", "CreateRoute")
 async def create_route(app: App, _call: Call, request: Json) -> Json:
     """Create a route."""
     held = _api(app, request)
@@ -113,7 +114,7 @@ async def get_routes(app: App, _call: Call, request: Json) -> Json:
     return _listed(app, request, ROUTE)
 
 
-@operation("apigatewayv2", "UpdateRoute")
+@change("apigatewayv2", "UpdateRoute")
 async def update_route(app: App, _call: Call, request: Json) -> Json:
     """Change a route."""
     held = _api(app, request)
@@ -123,7 +124,7 @@ async def update_route(app: App, _call: Call, request: Json) -> Json:
     return await _put(app, held, app.services.apis.changed(found, settings))
 
 
-@operation("apigatewayv2", "DeleteRoute")
+@change("apigatewayv2", "DeleteRoute")
 async def delete_route(app: App, _call: Call, request: Json) -> Json:
     """Delete a route."""
     held = _api(app, request)
@@ -170,7 +171,7 @@ def _check_integration(settings: JsonObject) -> None:
             raise bad_request("HttpMethod must be set for integrations of type HTTP_PROXY")
 
 
-@operation("apigatewayv2", "CreateIntegration")
+@change("apigatewayv2", "CreateIntegration")
 async def create_integration(app: App, _call: Call, request: Json) -> Json:
     """Create an integration."""
     held = _api(app, request)
@@ -193,7 +194,7 @@ async def get_integrations(app: App, _call: Call, request: Json) -> Json:
     return _listed(app, request, INTEGRATION)
 
 
-@operation("apigatewayv2", "UpdateIntegration")
+@change("apigatewayv2", "UpdateIntegration")
 async def update_integration(app: App, _call: Call, request: Json) -> Json:
     """Change an integration."""
     held = _api(app, request)
@@ -207,7 +208,7 @@ async def update_integration(app: App, _call: Call, request: Json) -> Json:
     return await _put(app, held, app.services.apis.changed(found, settings))
 
 
-@operation("apigatewayv2", "DeleteIntegration")
+@change("apigatewayv2", "DeleteIntegration")
 async def delete_integration(app: App, _call: Call, request: Json) -> Json:
     """Delete an integration that no route has."""
     held = _api(app, request)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from statewright.api.apigatewayv2.changes import change
 from statewright.api.apigatewayv2.http_apis import page
 from statewright.api.operations import App, Call, operation
 from statewright.apis.apis import Held
@@ -68,7 +69,7 @@ def _settings(app: App, held: Held, request: JsonMapping, before: JsonMapping) -
     return settings, also
 
 
-@operation("apigatewayv2", "CreateStage")
+@change("apigatewayv2", "CreateStage")
 async def create_stage(app: App, _call: Call, request: Json) -> Json:
     """Create a stage."""
     held, name = _api(app, request), request["StageName"]
@@ -94,7 +95,7 @@ async def get_stages(app: App, _call: Call, request: Json) -> Json:
     return page(request, [_shown(of[key]) for key in sorted(of)], "StageName")
 
 
-@operation("apigatewayv2", "UpdateStage")
+@change("apigatewayv2", "UpdateStage")
 async def update_stage(app: App, _call: Call, request: Json) -> Json:
     """Change a stage."""
     held = _api(app, request)
@@ -104,7 +105,7 @@ async def update_stage(app: App, _call: Call, request: Json) -> Json:
     return _shown(written)
 
 
-@operation("apigatewayv2", "DeleteStage")
+@change("apigatewayv2", "DeleteStage")
 async def delete_stage(app: App, _call: Call, request: Json) -> Json:
     """Delete a stage."""
     held = _api(app, request)
@@ -112,7 +113,7 @@ async def delete_stage(app: App, _call: Call, request: Json) -> Json:
     return {}
 
 
-@operation("apigatewayv2", "DeleteRouteSettings")
+@change("apigatewayv2", "DeleteRouteSettings")
 async def delete_route_settings(app: App, _call: Call, request: Json) -> Json:
     """Give a route the default settings of its stage again."""
     held = _api(app, request)
@@ -125,7 +126,7 @@ async def delete_route_settings(app: App, _call: Call, request: Json) -> Json:
     return {}
 
 
-@operation("apigatewayv2", "DeleteAccessLogSettings")
+@change("apigatewayv2", "DeleteAccessLogSettings")
 async def delete_access_log_settings(app: App, _call: Call, request: Json) -> Json:
     """End the access logs of a stage."""
     held = _api(app, request)
@@ -152,7 +153,7 @@ def _shown_deployment(one: Member) -> JsonObject:
     return shown
 
 
-@operation("apigatewayv2", "CreateDeployment")
+@change("apigatewayv2", "CreateDeployment")
 async def create_deployment(app: App, _call: Call, request: Json) -> Json:
     """Deploy an API as it is now."""
     held = _api(app, request)
@@ -183,7 +184,7 @@ async def get_deployments(app: App, _call: Call, request: Json) -> Json:
     return page(request, [_shown_deployment(of[key]) for key in sorted(of)], "DeploymentId")
 
 
-@operation("apigatewayv2", "DeleteDeployment")
+@change("apigatewayv2", "DeleteDeployment")
 async def delete_deployment(app: App, _call: Call, request: Json) -> Json:
     """Delete a deployment that no stage serves."""
     held = _api(app, request)
