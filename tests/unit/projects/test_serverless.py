@@ -259,7 +259,11 @@ def test_streams_of_tables_are_mappings(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("event", "words"),
     [
-        ("{http: {path: /, method: get}}", "the event http of pack-it is left out: REST APIs of the framework are not"),
+        ("{http: {path: /}}", "the event http of pack-it needs a path and a method"),
+        ("{http: GETS /}", "the event http of pack-it has the method GETS; it may be any, delete, get,"),
+        ("{http: {path: /, method: get, integration: lamda}}", "has no integration lamda: it may be lambda, "),
+        ("{http: {path: /, method: get, integration: http}}", "the integration http of pack-it needs a request.uri"),
+        ("{http: {path: /, method: get, authorizer: {ttl: 1}}}", "an authorizer needs a name or an arn"),
         ("{stream: 'arn:aws:kinesis:x'}", "Kinesis streams are not supported"),
         ("{stream: {type: kinesis, arn: x}}", "Kinesis streams are not supported"),
         ("{sqss: x}", 'the event sqss of pack-it is not known here; did you mean "sqs"?'),
@@ -316,9 +320,9 @@ def test_a_state_machine_becomes_a_plain_one(tmp_path: Path) -> None:
             FlowRole: {Type: AWS::IAM::Role}
         """,
     )
-    assert texts(project) == [
-        "17: the event http of flow is left out: REST APIs of the framework are not created yet; httpApi is"
-    ]
+    assert texts(project) == []
+    method = resolved(project.resources["ApiGatewayMethodPost"].properties)
+    assert method["Integration"]["Uri"] == "arn:aws:apigateway:eu-central-1:states:action/StartExecution"
     flow = project.resources["FlowStepFunctionsStateMachine"]
     made = resolved(flow.properties)
     assert json.loads(made["DefinitionString"])["States"] == {

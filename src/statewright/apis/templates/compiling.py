@@ -6,11 +6,11 @@ methods, of the gateway's variables and constant patterns and paths are checked 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Final, Never
 
 from statewright.apis.templates import gateway
+from statewright.apis.templates.blocks import Break, CompiledMacro, Cost, Defined, Evaluate, Execute, Stop, enter
 from statewright.apis.templates.failures import RenderingFailed, syntax_error
 from statewright.apis.templates.methods import (
     CHANGING,
@@ -29,6 +29,7 @@ from statewright.apis.templates.tree import (
     Block,
     CallMacro,
     Constant,
+    Define,
     Expression,
     Foreach,
     If,
@@ -53,11 +54,6 @@ from statewright.payload import Json
 from statewright.query.jsonpath import PathSyntaxError
 from statewright.query.linear_regex import RegexSyntaxError
 
-Evaluate = Callable[[Rendering], Json]
-Execute = Callable[[Rendering, list[str]], None]
-
-MOST_MACROS: Final = 20
-"""Macros that may call one another. Source: Velocity's own default."""
 LONGEST_RANGE: Final = 10_000
 """Numbers of a range, ten times as many as a loop visits. Ours."""
 SHORT: Final = 64
@@ -67,37 +63,13 @@ _OVERRIDES: Final = frozenset({"requestOverride", "responseOverride"})
 _OLD_COUNTERS: Final = {"velocityCount": "count", "velocityHasNext": "hasNext"}
 
 
-class Break(Exception):
-    """`#break`: ends the innermost loop."""
-
-
-class Stop(Exception):
-    """`#stop`: ends the template."""
-
-
-@dataclass(slots=True)
-class Cost:
-    """The static cost of a block: statements and operations, and characters of text."""
-
-    nodes: int = 0
-    characters: int = 0
-
-
-@dataclass(slots=True)
-class CompiledMacro:
-    """A macro; its body is compiled after all macros are known."""
-
-    parameters: tuple[tuple[str, Evaluate | None], ...]
-    body: Execute
-    cost: Cost
-
-
 class Compiler:
     """Compiles one template. `roots` are the variables that it reads, `changes` is true if it changes values."""
 
-    def __init__(self, text: str, macros: Mapping[str, Macro]) -> None:
+    def __init__(self, text: str, macros: Mapping[str, Macro], defined: frozenset[str]) -> None:
         self._text = text
         self._macros = macros
+        self._defined = defined
         self._compiled: dict[str, CompiledMacro] = {}
         self._cost = Cost()
         self._loops = 0
@@ -154,6 +126,8 @@ class Compiler:
             return self._foreach(statement)
         if isinstance(statement, CallMacro):
             return self._call(statement)
+        if isinstance(statement, Define):
+            return self._define(statement)
         leave = Break if statement.kind == "break" and self._loops else Stop
 
         def execute(_run: Rendering, _out: list[str]) -> None:
@@ -267,11 +241,7 @@ class Compiler:
 
         def execute(run: Rendering, out: list[str]) -> None:
             macro = compiled[name]
-            run.spend(2 + macro.cost.nodes)
-            run.spend_text(macro.cost.characters)
-            run.depth += 1
-            if run.depth > MOST_MACROS:
-                raise RenderingFailed(f"macros call one another more than {MOST_MACROS} deep")
+            enter(macro.cost, run)
             given = [one(run) for one in arguments]
             variables = run.variables
             saved = {key: variables[key] for key, _ in macro.parameters if key in variables}
@@ -284,6 +254,18 @@ class Compiler:
             for key, _ in macro.parameters:
                 variables.pop(key, None)
             variables.update(saved)
+
+        return execute
+
+    def _define(self, statement: Define) -> Execute:
+        if statement.name in _GATEWAY:
+            self._fail(statement.at, f"${statement.name} cannot be set")
+        loops, self._loops = self._loops, 0
+        block, name = Defined(*self._counted(statement.body)), statement.name
+        self._loops = loops
+
+        def execute(run: Rendering, _out: list[str]) -> None:
+            run.variables[name] = block
 
         return execute
 
@@ -378,7 +360,7 @@ class Compiler:
             return self._steps(lambda run: dict(run.inputs.stage_variables), steps)
         if root in _OLD_COUNTERS:
             root, steps = "foreach", (Property(_OLD_COUNTERS[root]), *steps)
-        return self._steps(lambda run: run.variables.get(root), steps)
+        return self._steps(_defined(root) if root in self._defined else lambda run: run.variables.get(root), steps)
 
     def _steps(self, evaluate: Evaluate, steps: tuple[Step, ...]) -> Evaluate:
         for step in steps:
@@ -468,6 +450,16 @@ class Compiler:
             return known(value if value.__class__ is str else text_of(value, run), run)
 
         return self._steps(evaluate, tuple(rest))
+
+
+def _defined(name: str) -> Evaluate:
+    """A variable of `#define`; it may have another value, too."""
+
+    def read(run: Rendering) -> Json:
+        value = run.variables.get(name)
+        return value.text(run) if value.__class__ is Defined else value
+
+    return read
 
 
 def _property(evaluate: Evaluate, name: str) -> Evaluate:

@@ -4,7 +4,7 @@ White space is Velocity 1.7's: a directive with parentheses, `#else` and `#end` 
 behind them, `#set` also the blanks before it, a line comment its line end.
 
 A `#` before a word that is no directive is text, as in `#ff0000`; with parentheses it is refused, as are `#include`,
-`#parse`, `#evaluate` and `#define`.
+`#parse` and `#evaluate`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from statewright.apis.templates.failures import syntax_error
 from statewright.apis.templates.tree import (
     Block,
     CallMacro,
+    Define,
     Expression,
     Foreach,
     If,
@@ -39,8 +40,9 @@ _DIRECTIVE: Final = re.compile(r"#(?:\{(\w+)\}|([A-Za-z_]\w*))")
 _LINE_END: Final = re.compile(r"[ \t]*(?:\r\n|\r|\n)")
 _COMMENT: Final = re.compile(r"##[^\r\n]*(?:\r\n|\r|\n)?")
 _MACRO: Final = re.compile(r"#(?:\{macro\}|macro)\s*\(\s*([A-Za-z_]\w*)")
-_DIRECTIVES: Final = frozenset({"set", "if", "elseif", "else", "end", "foreach", "break", "stop", "macro"})
-_REFUSED: Final = frozenset({"include", "parse", "evaluate", "define"})
+_DEFINE: Final = re.compile(r"#(?:\{define\}|define)\s*\(\s*\$!?\{?([A-Za-z_][\w-]*)")
+_DIRECTIVES: Final = frozenset({"set", "if", "elseif", "else", "end", "foreach", "break", "stop", "macro", "define"})
+_REFUSED: Final = frozenset({"include", "parse", "evaluate"})
 
 
 def parse(text: str) -> Parsed:
@@ -49,7 +51,8 @@ def parse(text: str) -> Parsed:
         raise syntax_error(text, 0, f"the template has more than {LONGEST_TEMPLATE} characters")
     names = frozenset(match.group(1) for match in _MACRO.finditer(text))
     parser = _Parser(text, text, 0, 0, names, {})
-    return Parsed(parser.whole(), parser.macros)
+    defined = frozenset(match.group(1) for match in _DEFINE.finditer(text))
+    return Parsed(parser.whole(), parser.macros, defined)
 
 
 class _Parser:
@@ -172,6 +175,8 @@ class _Parser:
             return self._if(sign)
         if name == "foreach":
             return self._foreach(sign)
+        if name == "define":
+            return self._define(sign)
         return self._call(name, sign)
 
     def _open(self, name: str, sign: int) -> None:
@@ -259,6 +264,12 @@ class _Parser:
         items = reader.expression()
         self._close("foreach")
         return Foreach(name, items, self._body("foreach", sign), self.reader.origin + sign)
+
+    def _define(self, sign: int) -> Statement:
+        self._open("define", sign)
+        name = self._variable("define")
+        self._close("define")
+        return Define(name, self._body("define", sign), self.reader.origin + sign)
 
     def _macro(self, sign: int) -> None:
         reader = self.reader

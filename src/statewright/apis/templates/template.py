@@ -9,7 +9,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from statewright.apis.templates.compiling import Compiler, Execute, Stop
+from statewright.apis.templates.blocks import Execute, Stop
+from statewright.apis.templates.compiling import Compiler
 from statewright.apis.templates.failures import RenderingFailed, TemplateSyntaxError
 from statewright.apis.templates.parser import parse
 from statewright.apis.templates.rendering import LONGEST_TEXT, Inputs, Rendered, Rendering
@@ -55,7 +56,7 @@ class Template:
 def compile_template(text: str) -> Template:
     """Compile a template. Raises: TemplateSyntaxError, with line and column."""
     parsed = parse(text)
-    compiler = Compiler(text, parsed.macros)
+    compiler = Compiler(text, parsed.macros, parsed.defined)
     execute = compiler.template(parsed.body)
     return Template(text, execute, frozenset(compiler.roots), changes=compiler.changes)
 

@@ -161,7 +161,16 @@ class CallMacro:
     at: int
 
 
-Statement = Text | Print | Set | If | Foreach | Leave | CallMacro
+@dataclass(frozen=True, slots=True)
+class Define:
+    """`#define($name)`: the body is rendered at each reference."""
+
+    name: str
+    body: Block
+    at: int
+
+
+Statement = Text | Print | Set | If | Foreach | Leave | CallMacro | Define
 Block = tuple[Statement, ...]
 
 
@@ -175,7 +184,8 @@ class Macro:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A whole template."""
+    """A whole template. `defined` has at least the variables of its `#define`s."""
 
     body: Block
     macros: dict[str, Macro]
+    defined: frozenset[str]

@@ -135,7 +135,13 @@ def deployment(site: Site, wanted: Wanted) -> Mapping[str, Json]:
         return {"Ref": before.ref, "DeploymentId": before.ref, "RestApiId": api_id}
     described = _lower(wanted.given("Description", "StageName"))
     made = site.create(SERVICE, "CreateDeployment", restApiId=api_id, **described).get("id", TO_COME)
+    if "stageName" in described:
+        _note_path(site, api_id, wanted.text("StageName"))
     return {"Ref": made, "DeploymentId": made, "RestApiId": api_id}
+
+
+def _note_path(site: Site, api_id: str, stage_name: str) -> None:
+    site.note(f"its path is /_apis/{api_id}/{stage_name}/")
 
 
 def stage(site: Site, wanted: Wanted) -> Mapping[str, Json]:
@@ -162,7 +168,7 @@ def stage(site: Site, wanted: Wanted) -> Mapping[str, Json]:
         if patches:
             site.change(SERVICE, "UpdateStage", restApiId=api_id, stageName=name, patchOperations=patches)
     site.ignored(wanted, "AccessLogSetting", "MethodSettings", "CanarySetting")
-    site.note(f"its path is /_apis/{api_id}/{name}/")
+    _note_path(site, api_id, name)
     return {"Ref": name, "RestApiId": api_id}
 
 
@@ -216,6 +222,11 @@ def _delete_method(site: Site, known: Known) -> None:
 
 
 def _delete_deployment(site: Site, known: Known) -> None:
+    """Delete a deployment with the stages that still serve it: those that its `StageName` made."""
+    there = {"restApiId": known.attributes.get("RestApiId"), "deploymentId": known.ref}
+    shown = site.found(SERVICE, "GetStages", **there) or {}
+    for one in shown.get("item") or ():
+        site.change(SERVICE, "DeleteStage", restApiId=there["restApiId"], stageName=one["stageName"])
     site.change(SERVICE, "DeleteDeployment", restApiId=known.attributes.get("RestApiId"), deploymentId=known.ref)
 
 

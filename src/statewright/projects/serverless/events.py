@@ -12,11 +12,11 @@ from typing import Final
 
 from statewright.payload import Json, JsonMapping
 from statewright.projects.serverless.apis import add_route
+from statewright.projects.serverless.rest_apis import RestApi
 from statewright.projects.serverless.service import Service, normalized, renamed
 from statewright.projects.sources import Steps, meant
 
 _LOST: Final = {
-    "http": "REST APIs of the framework are not created yet; httpApi is",
     "httpApi": "an HTTP API reaches functions only",
     "websocket": "WebSocket APIs are not supported",
     "alb": "load balancers are not supported",
@@ -51,12 +51,14 @@ _RETRIES: Final = {"maximumEventAge": "MaximumEventAgeInSeconds", "maximumRetryA
 class _Target:
     """The target of an event: the name and ARN of a function, its alias or a machine, and where the event stands."""
 
-    def __init__(self, service: Service, key: str, name: Json, arn: Json, role: bool) -> None:
+    def __init__(self, service: Service, rest: RestApi, key: str, id_: str, arn: Json, *, is_machine: bool) -> None:
         self.service = service
+        self.rest = rest
         self.key = key
-        self.name = name
+        self.id = id_
+        self.name: Json = {"Ref": id_}
         self.arn = arn
-        self.has_role = role
+        self.is_machine = is_machine
         self.counts: dict[str, int] = {}
 
     def next_id(self, word: str) -> str:
@@ -64,19 +66,22 @@ class _Target:
         return f"{normalized(self.key)}{word}{self.counts[word]}"
 
 
-def function_events(service: Service, key: str, id_: str, body: Mapping[str, Json], at: Steps) -> None:
+def function_events(
+    service: Service, rest: RestApi, key: str, id_: str, body: Mapping[str, Json], at: Steps
+) -> None:  # fmt: skip
     """Make what the events of a function stand for, or of its alias with workers that are started ahead."""
-    target = _Target(service, key, {"Ref": id_}, {"Fn::GetAtt": [id_, "Arn"]}, role=False)
+    target = _Target(service, rest, key, id_, {"Fn::GetAtt": [id_, "Arn"]}, is_machine=False)
     if body.get("provisionedConcurrency"):
-        alias: Json = {"Ref": _add_alias(service, key, id_, body, at)}
-        target = _Target(service, key, alias, alias, role=False)
+        alias = _add_alias(service, key, id_, body, at)
+        target = _Target(service, rest, key, alias, {"Ref": alias}, is_machine=False)
     _make(target, body, at, _OF_FUNCTIONS)
 
 
-def machine_events(service: Service, key: str, id_: str, body: Mapping[str, Json], at: Steps) -> None:
+def machine_events(
+    service: Service, rest: RestApi, key: str, id_: str, body: Mapping[str, Json], at: Steps
+) -> None:  # fmt: skip
     """Make what the events of a state machine stand for."""
-    target = _Target(service, key, {"Ref": id_}, {"Ref": id_}, role=True)
-    _make(target, body, at, _OF_MACHINES)
+    _make(_Target(service, rest, key, id_, {"Ref": id_}, is_machine=True), body, at, _OF_MACHINES)
 
 
 def _add_alias(service: Service, key: str, id_: str, body: Mapping[str, Json], at: Steps) -> str:
@@ -143,6 +148,13 @@ def _events(service: Service, key: str, body: Mapping[str, Json], at: Steps) -> 
             yield index, *next(iter(event.items()))
         else:
             service.sources.error(service.place((*at, "events", index)), f"an event of {key} must be an object")
+
+
+def _http(target: _Target, given: Json, at: Steps) -> None:
+    if target.is_machine:
+        target.rest.add_machine(target.key, target.id, given, at)
+    else:
+        target.rest.add_function(target.key, target.arn, given, at)
 
 
 def _http_api(target: _Target, given: Json, at: Steps) -> None:
@@ -243,7 +255,7 @@ def _state(settings: Mapping[str, Json]) -> str:
 def _rule(target: _Target, settings: Mapping[str, Json], properties: Mapping[str, Json], at: Steps, word: str) -> None:
     id_ = target.next_id(word)
     who: dict[str, Json] = {"Id": f"{id_}Target"[:64], "Arn": target.arn}
-    if target.has_role:
+    if target.is_machine:
         who["RoleArn"] = settings.get("role") or dict(_ROLE)
     if "input" in settings:
         who["Input"] = _text(settings["input"])
@@ -288,7 +300,7 @@ def _bus_event(target: _Target, given: Json, at: Steps) -> None:
 
 def _bus(target: _Target, bus: Json, at: Steps) -> Json:
     """The bus of a rule; one that a function's event names by a mere name is made, as the framework does."""
-    if not isinstance(bus, str) or bus == "default" or target.has_role:
+    if not isinstance(bus, str) or bus == "default" or target.is_machine:
         return bus
     if bus.startswith("arn:"):
         return bus.rsplit("/", 1)[-1]
@@ -380,6 +392,7 @@ def _is_reference(value: Mapping[str, Json]) -> bool:
 
 _Maker = Callable[[_Target, Json, Steps], None]
 _OF_MACHINES: Final[dict[str, _Maker]] = {
+    "http": _http,
     "schedule": _schedule,
     "eventBridge": _bus_event,
     "cloudwatchEvent": _bus_event,

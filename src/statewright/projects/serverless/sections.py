@@ -21,6 +21,7 @@ from statewright.projects.resources import Place, Project
 from statewright.projects.sam.template import merged
 from statewright.projects.serverless.events import function_events, invoke_config, machine_events
 from statewright.projects.serverless.implied import add_implied
+from statewright.projects.serverless.rest_apis import RestApi
 from statewright.projects.serverless.service import Service, normalized, renamed
 from statewright.projects.serverless.variables import Variables
 from statewright.projects.sources import Sources, Steps, Template, meant
@@ -148,18 +149,19 @@ def _make(service: Service) -> None:
     """Give the service's template everything that its sections stand for."""
     value = service.value
     _resources(service, value.get("resources"))
+    rest = RestApi(service)
     functions = _merged_list(service, value.get("functions"), "functions")
     for key in functions:
         service.name(key, f"{normalized(key)}LambdaFunction")
     for key, body in functions.items():
-        _function(service, key, body)
+        _function(service, rest, key, body)
     for key, body in _table(service, value.get("layers"), ("layers",)).items():
         _layer(service, key, body)
     steps = value.get("stepFunctions")
     if steps is not None:
         machines = _table(service, steps, ("stepFunctions",))
         for key, body in _merged_list(service, machines.get("stateMachines"), "stepFunctions").items():
-            _machine(service, key, body)
+            _machine(service, rest, key, body)
         activities = machines.get("activities")
         for index, found in enumerate(activities if isinstance(activities, list) else []):
             if isinstance(found, str):
@@ -167,6 +169,7 @@ def _make(service: Service) -> None:
                 service.add(
                     f"{normalized(found)}StepFunctionsActivity", "AWS::StepFunctions::Activity", {"Name": found}, at
                 )
+    rest.finish()
     _extend(service)
 
 
@@ -197,7 +200,7 @@ def _extend(service: Service) -> None:
             service.sources.error(place, f"there is no {id_} to extend{meant(id_, resources)}")
 
 
-def _function(service: Service, key: str, body: Json) -> None:
+def _function(service: Service, rest: RestApi, key: str, body: Json) -> None:
     at: Steps = ("functions", key)
     if not isinstance(body, dict):
         service.sources.error(service.place(at), f"the function {key} must be an object with a handler")
@@ -243,7 +246,7 @@ def _function(service: Service, key: str, body: Json) -> None:
     service.add(
         id_, "AWS::Lambda::Function", properties, at, needs=body.get("dependsOn"), condition=body.get("condition")
     )
-    function_events(service, key, id_, body, at)
+    function_events(service, rest, key, id_, body, at)
     invoke_config(service, key, id_, body, at)
 
 
@@ -281,7 +284,7 @@ def _layer(service: Service, key: str, body: Json) -> None:
     service.add(f"{normalized(key)}LambdaLayer", "AWS::Lambda::LayerVersion", properties, at)
 
 
-def _machine(service: Service, key: str, body: Json) -> None:
+def _machine(service: Service, rest: RestApi, key: str, body: Json) -> None:
     at: Steps = ("stepFunctions", "stateMachines", key)
     if not isinstance(body, dict):
         service.sources.error(service.place(at), f"the state machine {key} must be an object with a definition")
@@ -337,7 +340,7 @@ def _machine(service: Service, key: str, body: Json) -> None:
         needs=body.get("dependsOn"),
         retain=bool(body.get("retain")),
     )
-    machine_events(service, key, id_, body, at)
+    machine_events(service, rest, key, id_, body, at)
 
 
 def _machine_id(key: str, body: Mapping[str, Json]) -> str:

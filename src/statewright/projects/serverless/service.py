@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 from statewright.payload import Json, JsonObject
 from statewright.projects.resources import Place
+from statewright.projects.sam.template import merged
 from statewright.projects.sources import Sources, Steps, Template
 
 
@@ -93,10 +94,11 @@ class Service:
         if retain:
             body["DeletionPolicy"] = "Retain"
         resources = self.sections.setdefault("Resources", {})
-        if id_ in resources:
+        own = resources.get(id_)
+        if own is not None and self.origins.get(id_, ())[:1] != ("resources",):
             self.sources.error(self.place(at), f"the id {id_} is taken twice")
             return
-        resources[id_] = body
+        resources[id_] = body if own is None else merged(body, own)
         self.origins[id_] = at
 
 

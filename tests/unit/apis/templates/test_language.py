@@ -85,6 +85,9 @@ def test_expressions(expression: str, value: str) -> None:
         ("#set($i = 'kept')#foreach($i in [1, 2])$i#end$i$!foreach", "12kept"),
         ("#foreach($i in [1..9])#if($i == 3)#break#end$i#end.", "12."),
         ("a#stop b", "a"),
+        ("#define($row)<$x>#end#foreach($x in [1, 2])$row#end$!row", "<1><2><>"),
+        ('#define( $two )\n$one$one#end#define($one)x#end$two.length() "$two"', '2 "xx"'),
+        ("#define($b)a#end#set($c = $b)#set($b = 'b')$b$c", "ba"),
         ("#macro(item $k $v = 'none')<$k=$v>#end#item('a' 1)#item('b')#item('c', 2)", "<a=1><b=none><c=2>"),
         ("#macro(down $n)$n#if($n > 0)#set($m = $n - 1)#down($m)#end#end#down(3)", "3210"),
         ("#[[ $raw #if ]]#|#* $gone *#|## gone\n|", " $raw #if |||"),
@@ -204,7 +207,8 @@ def test_the_deepest_template_that_is_taken_is_rendered() -> None:
         ("#set($s = 'abc')$s.substring(4)", "substring(4, 3) is out of bounds"),
         ("#set($s = 'abc')$s.contains($null)", "null is given to a method of a text"),
         ("#set($n = 0)$n.parseInt('1x')", "'1x' is no whole number"),
-        ("#macro(again)#again()#end#again()", "macros call one another more than 20 deep"),
+        ("#define($again)$again#end$again", "macros and definitions use one another more than 20 deep"),
+        ("#macro(again)#again()#end#again()", "macros and definitions use one another more than 20 deep"),
     ],
 )
 def test_what_throws_in_java_fails_the_rendering(text: str, message: str) -> None:
