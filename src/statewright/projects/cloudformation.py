@@ -377,8 +377,8 @@ class Stack:
         if not self._is_evaluated(kind):
             # It is left out, so that nothing about it may fail.
             return Resource(own, kind, self._name_alone(kind, body), (), place)
-        # The properties of a nested stack are evaluated when it is read.
-        written = {} if kind in NESTED else body.get("Properties") or {}
+        # The properties of a nested stack in a file are evaluated when it is read.
+        written = {} if kind in NESTED and not self.is_served else body.get("Properties") or {}
         properties = self.fold(written, (*steps, "Properties"), own)
         if not isinstance(properties, dict):
             self.sources.error(self.place((*steps, "Properties")), f"the properties of {id_} must be an object")

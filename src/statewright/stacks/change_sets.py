@@ -16,9 +16,10 @@ from statewright.errors import ApiError
 from statewright.payload import JsonMapping, JsonObject
 from statewright.stacks import errors
 from statewright.stacks.changes import Difference, changes_of
+from statewright.stacks.operations import REVIEW, terms_of
 from statewright.stacks.planner import GONE, Prepared
 from statewright.stacks.records import CHANGE_SET, ChangeSetEntry, StackEntry
-from statewright.stacks.stacks import REVIEW, Stacks, terms_of
+from statewright.stacks.stacks import Stacks
 from statewright.stores.entries import Entries
 from statewright.stores.protocol import CatalogueStore
 
@@ -84,7 +85,7 @@ class ChangeSets:
             entry = await self._compared(entry, stack, prepared)
             if not stack.stored:
                 stack = await self._stacks.begin_review(stack, entry.arn)
-            await self._stacks.keep_template(prepared)
+            await self._stacks.operations.keep_template(prepared)
             await self._sets.write(entry)
             return entry, stack
 
@@ -100,20 +101,20 @@ class ChangeSets:
                     f"Stack [{stack.name}] already exists and cannot be created again with the changeSet "
                     f"[{request['ChangeSetName']}]."
                 )
-            return stack or self._stacks.named(name)
+            return stack or self._stacks.operations.named(name)
         if stack is None:
             raise errors.no_stack(name)
         if stack.status == GONE:
             raise errors.busy(stack.arn, stack.status)
         if stack.status == REVIEW:
             raise errors.no_stack(name)
-        self._stacks.check_updatable(stack)
+        self._stacks.operations.check_updatable(stack)
         return stack
 
     async def _compared(self, entry: ChangeSetEntry, stack: StackEntry, prepared: Prepared) -> ChangeSetEntry:
         changes = await self.changes(entry, stack, prepared)
         is_update = entry.kind != "CREATE"
-        if is_update and not changes and await self._stacks.is_unchanged(stack, prepared):
+        if is_update and not changes and await self._stacks.operations.is_unchanged(stack, prepared):
             return replace(entry, status="FAILED", execution="UNAVAILABLE", reason=NOTHING)
         return replace(entry, changes=changes)
 
@@ -144,10 +145,10 @@ class ChangeSets:
             prepared = Prepared(template, entry.source, text)
             terms = terms_of(request, host, entry.arn, entry.on_failure)
             if stack.status == REVIEW:
-                stack = await self._stacks.begin_create(stack, prepared, terms)
+                stack = await self._stacks.operations.begin_create(stack, prepared, terms)
             else:
-                self._stacks.check_updatable(stack)
-                stack = await self._stacks.begin_update(stack, prepared, terms)
+                self._stacks.operations.check_updatable(stack)
+                stack = await self._stacks.operations.begin_update(stack, prepared, terms)
             await self._sets.write(replace(entry, execution="EXECUTE_COMPLETE"))
             await self.outdate(stack, besides=entry.id)
             return stack

@@ -14,9 +14,10 @@ from statewright.projects.deploy.kinds import Known
 from statewright.projects.deploy.making import Making
 from statewright.projects.evaluation import Unresolved, target_of
 from statewright.projects.intrinsics import resolve
+from statewright.stacks.journal import STACK_TYPE
 from statewright.stacks.plans import Plan, Planned
 from statewright.stacks.records import Made, ResourceEntry
-from statewright.stacks.resources import known_of, no_call
+from statewright.stacks.references import known_of, no_call
 from statewright.stacks.templates import names_in
 from statewright.stacks.types import is_fixed
 
@@ -26,6 +27,11 @@ _REPLACEMENT: Final = {
     (False, False): "False", (False, True): "False", (True, True): "True", (True, False): "Conditional",
 }  # fmt: skip
 """Source: API reference, ResourceChange."""
+_AUTOMATIC: Final[JsonObject] = {
+    "ChangeSource": "Automatic", "Evaluation": "Dynamic",
+    "Target": {"Attribute": "Properties", "RequiresRecreation": "Never"},
+}  # fmt: skip
+"""The template of a nested stack may have changed. Source: API reference, ResourceChangeDetail."""
 _RETAINED: Final = ("Retain", "RetainExceptOnCreate", "Snapshot")
 
 
@@ -103,6 +109,8 @@ def _modified(planned: Planned, before: Made, comparing: _Comparing) -> JsonObje
         if fixed:
             is_certain = is_certain and any(one["Evaluation"] == "Static" for one in found)
             is_another = True
+    if resource.type == STACK_TYPE:
+        details.append(_AUTOMATIC)
     scope = list(dict.fromkeys(one["Target"]["Attribute"] for one in details))
     if before.type != resource.type and "Properties" not in scope:
         scope.insert(0, "Properties")

@@ -68,6 +68,13 @@ class Journal:
         newest, _ = await self._events.page(stack.id, limit=1, newest_first=True)
         return Live(stack, rows, newest[0].number + 1 if newest else 0)
 
+    async def last_reason(self, stack: StackEntry, status: str) -> str:
+        """The reason that the latest event of a stack itself with a status gives; empty if there is none."""
+        async for one in self._events.walk(stack.id, newest_first=True):
+            if one.physical == stack.arn and one.status == status:
+                return one.reason
+        return ""
+
     async def save(
         self,
         live: Live,

@@ -14,8 +14,12 @@ _UPPER: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _MIXED: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 _LOWER: Final = "abcdefghijklmnopqrstuvwxyz0123456789"
 _SUFFIX: Final = 12
+MOST_NAME: Final = 128
+"""Characters of a stack's name."""
 _IN_LOWER: Final = frozenset({"AWS::S3::Bucket"})
-_IN_UPPER: Final = frozenset({"AWS::DynamoDB::Table", "AWS::DynamoDB::GlobalTable", "AWS::Kinesis::Stream"})
+_IN_UPPER: Final = frozenset(
+    {"AWS::CloudFormation::Stack", "AWS::DynamoDB::Table", "AWS::DynamoDB::GlobalTable", "AWS::Kinesis::Stream"}
+)
 
 
 def physical_name(stack: str, id: str, kind: str, longest: int) -> str:

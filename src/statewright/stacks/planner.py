@@ -165,6 +165,13 @@ class Planner:
         """The names of the stacks that use an export."""
         return [one.name async for one in self._stacks.walk() if export in one.imports and one.status != GONE]
 
+    async def check_exports(self, stack: StackEntry) -> None:
+        """Refuse the deletion of a stack whose exports others use. Raises: ApiError."""
+        for output in stack.outputs:
+            users = [one for one in await self.users_of(output.export) if one != stack.name] if output.export else []
+            if users:
+                raise invalid(f"Export {output.export} cannot be deleted as it is in use by {' and '.join(users)}")
+
     async def _stored(self, names: Mapping[str, str]) -> dict[str, str]:
         """The values of parameters that the parameter store has. Raises: ApiError."""
         found: dict[str, str] = {}

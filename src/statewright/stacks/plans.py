@@ -19,7 +19,6 @@ from statewright.projects.ordering import arrange, cycles
 from statewright.projects.resources import Resource
 from statewright.projects.sources import Sources
 from statewright.projects.stacks import Setting, read_stack
-from statewright.projects.supported import NESTED
 from statewright.stacks.errors import invalid
 from statewright.stacks.templates import Template, unresolved
 
@@ -89,7 +88,6 @@ def plan_of(template: Template, given: Circumstances) -> Plan:
     stack = read_stack(document, given.identity, setting, given.parameters)
     _refuse(sources)
     _check_conditions(stack)
-    _refuse_nested(stack)
     _check_names(stack)
     _check_cycles(stack)
     resources, order = arrange(
@@ -173,16 +171,6 @@ def _check_conditions(stack: Stack) -> None:
             stack.condition(name)
         except Unresolved as problem:
             raise _refusal(str(problem)) from None
-
-
-def _refuse_nested(stack: Stack) -> None:
-    """Raises: ApiError."""
-    inner = next((one for one in stack.resources.values() if one.type in NESTED), None)
-    if inner is not None:
-        raise invalid(
-            f"Template error: {inner.id} is a stack within a stack, which is not supported here. Deploy its template "
-            "as a stack of its own, or the whole with statewright deploy."
-        )
 
 
 def _check_cycles(stack: Stack) -> None:

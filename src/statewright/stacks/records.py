@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from statewright.payload import Json
-from statewright.stores.entries import EntryKind, MarkKind
+from statewright.stores.entries import EntryKind, Form, MarkKind
 
 OperationKind = Literal["create", "update", "delete"]
 Phase = Literal["apply", "cleanup", "rollback", "rollback-cleanup", "delete"]
@@ -61,8 +61,21 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """The members of a stack that an update has replaced and that its rollback restores."""
+
+    outputs: Sequence[Output] = ()
+    imports: Sequence[str] = ()
+    description: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class StackEntry:
-    """A stack. `id` is the last part of its ARN. `before` is what a rollback of the operation returns to."""
+    """A stack. `id` is the last part of its ARN. `before` is what a rollback of the operation returns to.
+
+    `parent` and `root` are the ARNs of the stacks around a nested one, and `under` is the parent's operation that began
+    the last operation here. `kept` is set while a nested stack waits with the cleanup of its update for its parent's.
+    """
 
     id: str
     name: str
@@ -83,6 +96,10 @@ class StackEntry:
     policy: str = ""
     outputs: Sequence[Output] = ()
     imports: Sequence[str] = ()
+    parent: str = ""
+    root: str = ""
+    under: str = ""
+    kept: Kept | None = None
     stored: int = 0
 
 
@@ -183,11 +200,18 @@ class ChangeSetEntry:
     stored: int = 0
 
 
+def _unchanged(members: dict[str, Json]) -> dict[str, Json]:
+    """The members that a format adds have their defaults."""
+    return members
+
+
 def _in_stack(stack: str, name: object) -> str:
     return f"{stack}/{name}"
 
 
-STACK: Final = EntryKind("stack", StackEntry, lambda one: one.id, sort=lambda one: one.created_ms)
+STACK: Final = EntryKind(
+    "stack", StackEntry, lambda one: one.id, sort=lambda one: one.created_ms, form=Form(2, upgrades={1: _unchanged})
+)
 STACK_RESOURCE: Final = EntryKind(
     "stackResource", ResourceEntry, lambda one: _in_stack(one.stack, one.id), parent=lambda one: one.stack
 )

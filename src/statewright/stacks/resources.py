@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -15,7 +15,7 @@ from statewright.clock import Clock
 from statewright.config import Config
 from statewright.errors import DefinitionError, StoreError
 from statewright.payload import Json, dump_json
-from statewright.projects.deploy.calls import Answer, Call, CallRefused
+from statewright.projects.deploy.calls import Call, CallRefused
 from statewright.projects.deploy.kinds import CannotApply, Kind, Known, LeftOut, Site, Wanted, text_of
 from statewright.projects.deploy.making import Making, made
 from statewright.projects.deploy.registry import IGNORED, kind_of
@@ -23,10 +23,13 @@ from statewright.projects.evaluation import Unresolved
 from statewright.projects.functions import CodeError
 from statewright.projects.resources import Place, Resource
 from statewright.projects.supported import is_custom
-from statewright.stacks.names import physical_name
+from statewright.stacks.journal import STACK_TYPE
+from statewright.stacks.names import MOST_NAME, physical_name
+from statewright.stacks.nested import Nested, NestedFailed
 from statewright.stacks.plans import Planned
 from statewright.stacks.providers import Providers, Refused
 from statewright.stacks.records import Made, StackEntry
+from statewright.stacks.references import References, known_of, no_call
 from statewright.stacks.threads import Invoke, with_calls
 from statewright.stacks.types import is_fixed, lacking
 
@@ -43,32 +46,12 @@ class ResourceFailed(Exception):
         self.partly = partly
 
 
-@dataclass(frozen=True, slots=True)
-class References:
-    """The values of references to the resources of a stack."""
-
-    known: Mapping[str, Known]
-    noted: frozenset[str]
-
-
-def references_of(resources: Mapping[str, Made]) -> References:
-    """The references of the resources that exist."""
-    return References(
-        {id_: known_of(one) for id_, one in resources.items()},
-        frozenset(id_ for id_, one in resources.items() if one.lost or one.type in IGNORED),
-    )
-
-
-def known_of(one: Made) -> Known:
-    """The form in which appliers know a resource that was made."""
-    return Known(one.type, one.ref, one.attributes)
-
-
 class Resources:
     """Makes, changes and deletes resources of one region."""
 
-    def __init__(self, invoke: Invoke, clock: Clock, config: Config, providers: Providers) -> None:
+    def __init__(self, invoke: Invoke, clock: Clock, config: Config, providers: Providers, nested: Nested) -> None:
         self._invoke = invoke
+        self.nested: Final = nested
         self._providers = providers
         self._clock = clock
         self._config = config
@@ -85,13 +68,14 @@ class Resources:
         except (Unresolved, CallRefused) as problem:
             raise ResourceFailed(str(problem)) from None
         given = properties.get(kind.name) if kind.name else None
-        chosen = (
-            text_of(given) if given else name or physical_name(stack.name, resource.id, resource.type, kind.longest)
-        )
-        is_made = resource.type not in IGNORED and (not kind.lost or is_custom(resource.type))
+        is_nested = resource.type == STACK_TYPE
+        longest = MOST_NAME if is_nested else kind.longest
+        chosen = text_of(given) if given else name or physical_name(stack.name, resource.id, resource.type, longest)
+        is_made = is_nested or (resource.type not in IGNORED and (not kind.lost or is_custom(resource.type)))
         return Made(
             resource.type,
             chosen,
+            self.nested.arn(stack, resource.id, chosen) if is_nested else "",
             folded=resource.properties if is_made else planned.written,
             resolved=properties,
             needs=resource.depends_on,
@@ -135,6 +119,11 @@ class Resources:
                 return await self._providers.make(stack, id, target, before)
             except Refused as refused:
                 raise ResourceFailed(str(refused)) from None
+        if target.type == STACK_TYPE:
+            try:
+                return await self.nested.make(stack, id, target, before)
+            except NestedFailed as failed:
+                raise ResourceFailed(str(failed), target if failed.exists else None) from None
         if kind.lost:
             return self._placeholder(kind, target, kind.lost)
         missing = lacking(target.type, target.resolved)
@@ -180,6 +169,12 @@ class Resources:
                 await self._providers.delete(stack, id, one)
             except Refused as refused:
                 raise ResourceFailed(str(refused)) from None
+            return
+        if one.type == STACK_TYPE and one.ref:
+            try:
+                await self.nested.delete(stack, one)
+            except NestedFailed as failed:
+                raise ResourceFailed(str(failed)) from None
             return
         remove = kind.remove
         if one.lost or kind.lost or remove is None or one.type in IGNORED or not one.ref:
@@ -260,8 +255,3 @@ def fixed_changes(before: Made, target: Made) -> list[str]:
     now = target.resolved if isinstance(target.resolved, dict) else {}
     changed = [name for name in dict.fromkeys((*was, *now)) if was.get(name) != now.get(name)]
     return [name for name in changed if is_fixed(target.type, name)]
-
-
-def no_call(service: str, operation: str, _request: Mapping[str, object]) -> Answer:
-    """A `Call` for evaluation that asks no service."""
-    raise AssertionError(f"{service} {operation} is called where nothing may be")

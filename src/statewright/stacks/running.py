@@ -22,11 +22,13 @@ from statewright.projects.deploy.registry import kind_of
 from statewright.projects.evaluation import Unresolved
 from statewright.projects.supported import is_custom
 from statewright.stacks.deleting import Deleting
-from statewright.stacks.journal import Change, Journal, Live, Said
+from statewright.stacks.journal import STACK_TYPE, Change, Journal, Live, Said
+from statewright.stacks.operations import Halted
 from statewright.stacks.planner import GONE, Planner
 from statewright.stacks.plans import Plan, Planned
-from statewright.stacks.records import Made, Operation, Output, Phase, ResourceEntry, StackEntry
-from statewright.stacks.resources import ResourceFailed, Resources, fixed_changes, references_of
+from statewright.stacks.records import Kept, Made, Operation, Output, Phase, ResourceEntry, StackEntry
+from statewright.stacks.references import references_of
+from statewright.stacks.resources import ResourceFailed, Resources, fixed_changes
 from statewright.stores import fail_points
 
 DONE: Final = frozenset({"CREATE_COMPLETE", "UPDATE_COMPLETE"})
@@ -108,16 +110,24 @@ class Running:
             await self._end(complete, Said("CREATE_COMPLETE"))
             return
 
+        is_held = bool(self._live.stack.under)
+
         def clean(stack: StackEntry) -> StackEntry:
+            kept = Kept(stack.outputs, stack.imports, stack.description) if is_held else None
             return replace(
                 stack, status="UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", reason="", outputs=outputs, imports=plan.imports,
-                description=plan.description, updated_ms=now_ms, before=None,
+                description=plan.description, updated_ms=now_ms, before=stack.before if is_held else None, kept=kept,
                 operation=replace(self._operation, phase="cleanup"),
             )  # fmt: skip
 
         gone = [row for id_, row in self._live.rows.items() if id_ not in plan.resources]
         marked = [replace(row, operation=f"{self._operation.id} gone") for row in gone]
-        await self._journal.save(self._live, clean, rows=marked, events=[Said("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS")])
+        said = Said("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS")
+        also = {self._live.stack.id: False} if is_held else None
+        await self._journal.save(self._live, clean, rows=marked, events=[said], also=also)
+        if is_held:
+            # The update of the parent may still fail: what was replaced stays until the parent has this cleaned up.
+            raise Halted
 
     async def _outputs(self, plan: Plan) -> list[Output]:
         """The values of the outputs. Raises: ResourceFailed with the service's text."""
@@ -181,7 +191,9 @@ class Running:
                 taken = ResourceFailed(f"{target.name} already exists")
                 await self._fail_one(replace(fresh, now=replace(target, name="")), "CREATE_FAILED", taken, begun)
                 raise taken
-            await self._journal.save(self._live, rows=[replace(fresh, now=target)], events=[begun])
+            initiated = replace(begun, physical=target.ref, reason=INITIATED)
+            events = [begun, initiated] if target.ref else [begun]
+            await self._journal.save(self._live, rows=[replace(fresh, now=target)], events=events)
         fail_points.passed(fail_points.BEFORE_RESOURCE)
         try:
             made = await self._resources.make(stack, id_, target, None, refs)
@@ -189,8 +201,9 @@ class Running:
             await self._fail_one(self._live.rows[id_], "CREATE_FAILED", problem)
             raise
         fail_points.passed(fail_points.AFTER_RESOURCE)
-        initiated = replace(begun, physical=made.ref, reason=INITIATED)
-        await self._done(made, "CREATE_COMPLETE", initiated, replace(begun, physical=made.ref, reason=made.lost))
+        done = replace(begun, physical=made.ref, reason=made.lost)
+        events = [done] if target.ref else [replace(done, reason=INITIATED), done]
+        await self._done(made, "CREATE_COMPLETE", *events)
 
     async def _change(
         self, planned: Planned, number: int, row: ResourceEntry, before: Made, *, is_resumed: bool
@@ -204,7 +217,7 @@ class Running:
             begun = Said("UPDATE_IN_PROGRESS", logical=id_, type=type_, physical=before.ref)
             await self._fail_one(self._under_way(row, number, before, before), "UPDATE_FAILED", problem, begun)
             raise
-        if not is_resumed and not _differs(before, target):
+        if not is_resumed and type_ != STACK_TYPE and not _differs(before, target):
             await self._keep(row, number, before, target)
             return
         replaces = before.type != target.type or bool(fixed_changes(before, target))
@@ -296,6 +309,7 @@ class Running:
             await self._turn("delete", "DELETE_IN_PROGRESS", reason)
         elif operation.keeps_failed:
             status = "CREATE_FAILED" if operation.kind == "create" else "UPDATE_FAILED"
+            await self._resources.nested.release(self._live.stack, self._live.rows.values())
             await self._end(
                 lambda stack: replace(stack, status=status, reason=reason, operation=None), Said(status, reason)
             )
@@ -393,8 +407,10 @@ class Running:
         await self._deleting.old()
 
         def restored(stack: StackEntry) -> StackEntry:
+            kept = stack.kept or Kept(stack.outputs, stack.imports, stack.description)
             return replace(
                 stack, status="UPDATE_ROLLBACK_COMPLETE", reason="", operation=None, source=stack.before, before=None,
+                outputs=kept.outputs, imports=kept.imports, description=kept.description, kept=None,
                 updated_ms=self._clock.now_ms(),
             )  # fmt: skip
 
@@ -404,11 +420,18 @@ class Running:
 
     async def _clean_up(self) -> None:
         gone = [one for one in self._live.rows.values() if one.operation == f"{self._operation.id} gone"]
+        await self._resources.nested.release(self._live.stack, self._live.rows.values())
         await self._deleting.old()
         await self._deleting.rows(gone, forgets=True)
         await self._end(
             lambda stack: replace(
-                stack, status="UPDATE_COMPLETE", reason="", operation=None, updated_ms=self._clock.now_ms()
+                stack,
+                status="UPDATE_COMPLETE",
+                reason="",
+                operation=None,
+                updated_ms=self._clock.now_ms(),
+                before=None,
+                kept=None,
             ),
             Said("UPDATE_COMPLETE"),
         )
@@ -435,10 +458,6 @@ class Running:
             for id_, row in self._live.rows.items()
             if id_ != besides and row.now is not None and row.now.ref
         }
-
-
-class Halted(Exception):
-    """The operation has stopped at a failure, and a request may continue it."""
 
 
 def _undoing(operation: Operation) -> str:

@@ -65,10 +65,6 @@ def of(**properties: Any) -> str:
             template({"A": queue(QueueName={"Ref": "B"}), "B": queue(QueueName={"Ref": "A"})}),
             "Circular dependency between resources: [A, B]",
         ),
-        (
-            template({"S": {"Type": "AWS::CloudFormation::Stack", "Properties": {"TemplateURL": "x"}}}),
-            "Template error: S is a stack within a stack",
-        ),
         (json.dumps({"Transform": "Mine", "Resources": {"Q": Q}}), "Requires capabilities : [CAPABILITY_AUTO_EXPAND]"),
     ],
 )

@@ -7,9 +7,9 @@ from statewright.api.operations import App, Call, operation
 from statewright.payload import Json, JsonObject, dump_json
 from statewright.projects.evaluation import Unresolved, text_of
 from statewright.stacks.errors import invalid
+from statewright.stacks.operations import REVIEW
 from statewright.stacks.parameters import is_hidden
 from statewright.stacks.records import Source
-from statewright.stacks.stacks import REVIEW
 from statewright.stacks.templates import Template
 from statewright.stacks.types import identifiers
 

@@ -75,6 +75,8 @@ async def stack_shown(app: App, stack: StackEntry) -> JsonObject:
         "RoleARN": source.role if source is not None else None,
         "Tags": tag_list(source.tags) if source is not None else [],
         "EnableTerminationProtection": stack.is_protected if stack.status != GONE else None,
+        "ParentId": stack.parent or None,
+        "RootId": stack.root or None,
         "DriftInformation": {"StackDriftStatus": NOT_CHECKED},
     }
     return view
@@ -91,6 +93,8 @@ def summary_shown(stack: StackEntry) -> JsonObject:
         "DeletionTime": stack.deleted_ms or None,
         "StackStatus": stack.status,
         "StackStatusReason": stack.reason or None,
+        "ParentId": stack.parent or None,
+        "RootId": stack.root or None,
         "DriftInformation": {"StackDriftStatus": NOT_CHECKED},
     }
 
