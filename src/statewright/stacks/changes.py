@@ -15,10 +15,10 @@ from statewright.projects.deploy.making import Making
 from statewright.projects.evaluation import Unresolved, target_of
 from statewright.projects.intrinsics import resolve
 from statewright.stacks.journal import STACK_TYPE
-from statewright.stacks.plans import Plan, Planned
+from statewright.stacks.planning.plans import Plan, Planned
+from statewright.stacks.planning.templates import names_in
 from statewright.stacks.records import Made, ResourceEntry
 from statewright.stacks.references import known_of, no_call
-from statewright.stacks.templates import names_in
 from statewright.stacks.types import is_fixed
 
 LATER: Final = "{{changeSet:KNOWN_AFTER_APPLY}}"

@@ -21,7 +21,7 @@ from statewright.projects.deploy.kinds import text_of
 from statewright.stacks.errors import invalid
 from statewright.stacks.journal import STACK_TYPE, Journal
 from statewright.stacks.operations import Operations, Terms
-from statewright.stacks.planner import GONE, Planner, Prepared
+from statewright.stacks.planning.planner import GONE, Planner, Prepared
 from statewright.stacks.records import Made, Phase, ResourceEntry, StackEntry
 
 DEEPEST: Final = 5

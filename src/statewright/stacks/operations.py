@@ -21,7 +21,7 @@ from statewright.payload import JsonMapping
 from statewright.stacks import errors
 from statewright.stacks.changes import changes_of
 from statewright.stacks.journal import Change, Journal, Live, Said
-from statewright.stacks.planner import Planner, Prepared
+from statewright.stacks.planning.planner import Planner, Prepared
 from statewright.stacks.records import (
     STACK,
     STACK_RESOURCE,

@@ -26,7 +26,7 @@ from statewright.projects.supported import is_custom
 from statewright.stacks.journal import STACK_TYPE
 from statewright.stacks.names import MOST_NAME, physical_name
 from statewright.stacks.nested import Nested, NestedFailed
-from statewright.stacks.plans import Planned
+from statewright.stacks.planning.plans import Planned
 from statewright.stacks.providers import Providers, Refused
 from statewright.stacks.records import Made, StackEntry
 from statewright.stacks.references import References, known_of, no_call

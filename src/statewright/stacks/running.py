@@ -24,8 +24,8 @@ from statewright.projects.supported import is_custom
 from statewright.stacks.deleting import Deleting
 from statewright.stacks.journal import STACK_TYPE, Change, Journal, Live, Said
 from statewright.stacks.operations import Halted
-from statewright.stacks.planner import GONE, Planner
-from statewright.stacks.plans import Plan, Planned
+from statewright.stacks.planning.planner import GONE, Planner
+from statewright.stacks.planning.plans import Plan, Planned
 from statewright.stacks.records import Kept, Made, Operation, Output, Phase, ResourceEntry, StackEntry
 from statewright.stacks.references import references_of
 from statewright.stacks.resources import ResourceFailed, Resources, fixed_changes

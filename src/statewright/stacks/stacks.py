@@ -18,7 +18,7 @@ from statewright.stacks import errors
 from statewright.stacks.journal import Journal, Live, Said
 from statewright.stacks.nested import Nested
 from statewright.stacks.operations import REVIEW, Operations, Terms, terms_of
-from statewright.stacks.planner import GONE, Planner
+from statewright.stacks.planning.planner import GONE, Planner
 from statewright.stacks.providers import Providers, Sign
 from statewright.stacks.records import (
     CHANGE_SET,

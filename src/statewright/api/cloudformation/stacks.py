@@ -8,7 +8,7 @@ from statewright.api.cloudformation.views import TOKENS, event_shown, existing, 
 from statewright.api.operations import App, Call, operation
 from statewright.payload import Json
 from statewright.stacks.errors import invalid, no_stack
-from statewright.stacks.planner import GONE
+from statewright.stacks.planning.planner import GONE
 
 LISTED: Final = 100
 """Source: observed; ours for DescribeStacks."""

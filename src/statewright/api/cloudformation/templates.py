@@ -8,9 +8,9 @@ from statewright.payload import Json, JsonObject, dump_json
 from statewright.projects.evaluation import Unresolved, text_of
 from statewright.stacks.errors import invalid
 from statewright.stacks.operations import REVIEW
-from statewright.stacks.parameters import is_hidden
+from statewright.stacks.planning.parameters import is_hidden
+from statewright.stacks.planning.templates import Template
 from statewright.stacks.records import Source
-from statewright.stacks.templates import Template
 from statewright.stacks.types import identifiers
 
 

@@ -20,7 +20,7 @@ from statewright.projects.resources import Resource
 from statewright.projects.sources import Sources
 from statewright.projects.stacks import Setting, read_stack
 from statewright.stacks.errors import invalid
-from statewright.stacks.templates import Template, unresolved
+from statewright.stacks.planning.templates import Template, unresolved
 
 _PATH: Final = Path("template")
 POLICIES: Final = ("Delete", "Retain", "RetainExceptOnCreate", "Snapshot")

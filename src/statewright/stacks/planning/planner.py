@@ -20,10 +20,10 @@ from statewright.payload import JsonMapping
 from statewright.projects.cloudformation import Identity
 from statewright.projects.expansion import SERVERLESS
 from statewright.stacks.errors import capabilities_lacking, invalid
-from statewright.stacks.parameters import stored_names, values_of
-from statewright.stacks.plans import Circumstances, Plan, plan_of
+from statewright.stacks.planning.parameters import stored_names, values_of
+from statewright.stacks.planning.plans import Circumstances, Plan, plan_of
+from statewright.stacks.planning.templates import EXTENSIONS, MOST_BODY, MOST_BYTES, Template, read_template
 from statewright.stacks.records import STACK, STACK_TEMPLATE, Source, StackEntry, TemplateEntry
-from statewright.stacks.templates import EXTENSIONS, MOST_BODY, MOST_BYTES, Template, read_template
 from statewright.stacks.threads import Invoke
 from statewright.stores.entries import Entries
 from statewright.stores.protocol import CatalogueStore

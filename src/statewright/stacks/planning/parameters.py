@@ -13,7 +13,7 @@ from statewright.payload import Json, JsonMapping, JsonObject
 from statewright.projects.constraints import PATTERN, TYPE, VALUES, violated
 from statewright.projects.evaluation import text_of
 from statewright.stacks.errors import invalid
-from statewright.stacks.templates import Template
+from statewright.stacks.planning.templates import Template
 
 HIDDEN: Final = "****"
 STORED: Final = re.compile(r"AWS::SSM::Parameter::(?:Value<.*>|Name)")
