@@ -192,7 +192,7 @@ def test_a_nested_stack_is_rolled_back_when_its_parent_fails_after_it() -> None:
         child, (work,) = inner(cloud), queues(system)
         other = CHILD.replace('"Work"', '"Other"')
         kept(system, "child.json", other)
-        bad = {**BAD, "DependsOn": "Inner"}  # type: ignore[dict-item]
+        bad = {**BAD, "DependsOn": "Inner"}
         cloud.update_stack(StackName="shop", TemplateBody=parent(url, "7", Bad=bad))
         assert status(cloud, "shop") == status(cloud, child) == "UPDATE_ROLLBACK_COMPLETE"
         assert queues(system) == [work]
