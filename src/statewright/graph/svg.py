@@ -1,24 +1,31 @@
 """A layout as one self-contained SVG: light, dark, or by the reader's system setting.
 
-Owns shapes, their order of painting, and escaping: the contents of a definition are text, never markup. Needs no font
-of its own, no script, no link; holds no ids, so that several drawings may share a page.
+Paints a display list, and a run on top of it. Owns the order of painting, and escaping: the contents of a definition
+are text, never markup. Needs no font of its own, no script, no link; holds no ids, so that several drawings may share a
+page.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import hypot
+from dataclasses import replace
 
-from statewright.graph import sizing
-from statewright.graph.layout import Layout, Mark, PlacedEdge, PlacedLabel, PlacedNode, Rect, layout
-from statewright.graph.lettering import fit, printable
-from statewright.graph.model import DEFAULT, STATUS_WORDS, Edge, Graph, Node, Overlay, Status
+from statewright.graph.display import (
+    EdgeShape,
+    LabelShape,
+    MarkShape,
+    RoundedRect,
+    StateShape,
+    Text,
+    display_list,
+    number,
+)
+from statewright.graph.layout import Layout, layout
+from statewright.graph.lettering import printable
+from statewright.graph.model import STATUS_WORDS, Graph, Node, Overlay, Status
 from statewright.graph.palette import ICONS, RETRY_ICON, STATUS_ICONS, TONES, Theme, style_sheet
 from statewright.graph.routing import Point
 
-CORNER = 9.0
-ARROW = 7.0
-ICON_TILE = 26.0
 LONGEST_TOOLTIP = 600
 
 
@@ -29,8 +36,9 @@ def render_svg(drawing: Graph | Layout, theme: Theme = "auto", title: str | None
     """
     placed = layout(drawing) if isinstance(drawing, Graph) else drawing
     graph = placed.graph
+    shapes = display_list(placed)
     name = escape(title or graph.comment or "State machine")
-    width, height = _number(placed.width), _number(placed.height)
+    width, height = number(placed.width), number(placed.height)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="sw-{theme}" role="img" aria-label="{name}" '
         f'width="{width}" height="{height}" viewBox="0 0 {width} {height}">',
@@ -39,13 +47,12 @@ def render_svg(drawing: Graph | Layout, theme: Theme = "auto", title: str | None
         f"<style>\n{style_sheet(theme)}\n</style>",
         f'<rect class="page" width="{width}" height="{height}" rx="10"/>',
     ]
-    names = {node.id: node.name for node in graph.nodes()}
-    parts += [_box(node, graph.overlay) for node in placed.nodes if node.panels]
-    parts += [_edge(edge) for edge in sorted(placed.edges, key=_painted_first)]
-    parts += [_taken(edge, graph.overlay, names) for edge in placed.edges]
-    parts += [_mark(mark) for mark in placed.marks]
-    parts += [_state(node, graph.overlay) for node in placed.nodes if not node.panels]
-    parts += [_label(label) for label in placed.labels]
+    parts += [_box(box, graph.overlay) for box in shapes.boxes]
+    parts += [_edge(edge) for edge in sorted(shapes.edges, key=_painted_first)]
+    parts += [_taken(edge, graph.overlay) for edge in shapes.edges]
+    parts += [_mark(mark) for mark in shapes.marks]
+    parts += [_state(state, graph.overlay) for state in shapes.states]
+    parts += [_label(label) for label in shapes.labels]
     parts.append("</svg>")
     return "\n".join(part for part in parts if part) + "\n"
 
@@ -84,41 +91,29 @@ def _status(node: Node, overlay: Overlay | None) -> Status | None:
     return None if overlay is None or node.kind in ("Missing", "Folded") else overlay.status_of(node.name)
 
 
-def _box(placed: PlacedNode, overlay: Overlay | None) -> str:
-    """A Parallel or Map: header and panels. The sheets behind a Map stand for its iterations."""
-    node, rect = placed.node, placed.rect
-    status = _status(node, overlay)
-    frame = _frame_class(node, status)
-    shapes = []
-    if node.kind == "Map":
-        rect = Rect(rect.x, rect.y, rect.width - 2 * sizing.SHEET, rect.height - 2 * sizing.SHEET)
-        shapes += [_rounded(rect.moved(step, step), 10, "b") for step in (2 * sizing.SHEET, sizing.SHEET)]
-    shapes.append(_rounded(rect, 10, frame if status in (None, "idle") else f"{frame} box"))
-    shapes += [_rounded(panel, 8, "panel") for panel in placed.panels]
-    header = Rect(rect.x, rect.y, rect.width, placed.panels[0].y - placed.rect.y)
-    shapes.append(_lettering(placed, header, status, overlay))
-    return _group(placed, overlay, shapes)
+def _box(shape: StateShape, overlay: Overlay | None) -> str:
+    status = _status(shape.node, overlay)
+    frame = _frame_class(shape.node, status)
+    shapes = [_rounded(sheet, "b") for sheet in shape.sheets]
+    shapes.append(_outline(shape, frame if status in (None, "idle") else f"{frame} box"))
+    shapes += [_rounded(panel, "panel") for panel in shape.panels]
+    return _group(shape, overlay, [*shapes, _lettering(shape, status, overlay)])
 
 
-def _state(placed: PlacedNode, overlay: Overlay | None) -> str:
-    node, rect = placed.node, placed.rect
-    status = _status(node, overlay)
-    frame = _frame_class(node, status)
-    if node.kind == "Choice":
-        x, y, right, bottom = rect.x, rect.y, rect.x + rect.width, rect.y + rect.height
-        middle, point = y + rect.height / 2, sizing.POINT
-        corners = [(x, middle), (x + point, y), (right - point, y), (right, middle), (right - point, bottom)]
-        path = "M" + "L".join(_point(corner) for corner in [*corners, (x + point, bottom)]) + "z"
-        outline = f'<path class="{frame}" stroke-linejoin="round" d="{path}"/>'
-        inner = Rect(x + point, y, rect.width - 2 * point, rect.height)
-    else:
-        outline = _rounded(rect, rect.height / 2 if node.kind in ("Succeed", "Fail") else 8, frame)
-        inner = rect
-    return _group(placed, overlay, [outline, _lettering(placed, inner, status, overlay)])
+def _state(shape: StateShape, overlay: Overlay | None) -> str:
+    status = _status(shape.node, overlay)
+    outline = _outline(shape, _frame_class(shape.node, status))
+    return _group(shape, overlay, [outline, _lettering(shape, status, overlay)])
 
 
-def _group(placed: PlacedNode, overlay: Overlay | None, shapes: Iterable[str]) -> str:
-    node = placed.node
+def _outline(shape: StateShape, look: str) -> str:
+    if isinstance(shape.outline, RoundedRect):
+        return _rounded(shape.outline, look)
+    return f'<path class="{look}" stroke-linejoin="round" d="{shape.outline}"/>'
+
+
+def _group(shape: StateShape, overlay: Overlay | None, shapes: Iterable[str]) -> str:
+    node = shape.node
     faint = ' class="faint"' if _status(node, overlay) == "idle" and not node.is_box else ""
     return f'<g data-state="{escape(node.name)}"{faint}><title>{_tooltip(node, overlay)}</title>{"".join(shapes)}</g>'
 
@@ -133,167 +128,93 @@ def _frame_class(node: Node, status: Status | None) -> str:
     return "b" if node.reachable else "b dash on edge-wait"
 
 
-def _lettering(placed: PlacedNode, rect: Rect, status: Status | None, overlay: Overlay | None) -> str:
-    """Icon tile, name and second line of a node within `rect`; at the right the marks of retriers and of the run."""
-    node = placed.node
+def _lettering(shape: StateShape, status: Status | None, overlay: Overlay | None) -> str:
+    """Icon tile, name and second line of a state, and the marks of retriers and of the run."""
+    node = shape.node
     tone = TONES[node.kind] if status is None else status
-    round_ends = node.kind in ("Succeed", "Fail")
-    tile_x = rect.x + 9
-    tile_y = rect.y + (rect.height - ICON_TILE) / 2
+    tile = ""
     if status is None or status == "idle":
-        tile = (
-            f'<rect x="{_number(tile_x)}" y="{_number(tile_y)}" width="26" height="26" rx="{13 if round_ends else 6}"/>'
-        )
-    else:
-        tile = ""
-    icon = _icon(ICONS[node.kind], tile_x + 5, tile_y + 5, "i dots" if node.kind == "Folded" else "i")
+        rect = shape.tile.rect
+        tile = f'<rect x="{number(rect.x)}" y="{number(rect.y)}" width="26" height="26" rx="{shape.tile.radius:.0f}"/>'
+    icon = _icon(ICONS[node.kind], shape.icon, "i dots" if node.kind == "Folded" else "i")
     parts = [f'<g class="t-{tone}">{tile}{icon}</g>']
-    second, second_class = placed.detail, "d"
+    second, second_class = shape.second.words, "d"
     if node.kind in ("Missing", "Unknown"):
         second_class = "d t-fail"
     elif not node.reachable:
-        second, second_class = "unreachable", "d t-wait"
+        second_class = "d t-wait"
     if overlay is not None and status is not None and status != "idle":
         second, second_class = _status_words(node, overlay), f"d t-{status}"
-    text_x = _number(rect.x + sizing.ICON_ROOM)
-    count = len(placed.lines)
-    baseline = rect.y + (rect.height - sizing.NAME_LINE * count - (sizing.DETAIL_LINE if second else 0)) / 2 + 13
-    for line in placed.lines:
-        parts.append(f'<text class="n" x="{text_x}" y="{_number(baseline)}">{escape(line)}</text>')
-        baseline += sizing.NAME_LINE
+    lower = 0 if second else shape.alone
+    parts += [_text("n", line, lower) for line in shape.names]
     if second:
-        room = rect.width - sizing.ICON_ROOM - 8 - (sizing.BADGE_ROOM if node.retries else 0)
-        said = fit(printable(second), room, sizing.DETAIL_SIZE)
-        parts.append(f'<text class="{second_class}" x="{text_x}" y="{_number(baseline - 1)}">{escape(said)}</text>')
-    if node.retries:
-        parts.append(_retry_mark(rect, "idle" if status in (None, "idle") else tone))
+        parts.append(_text(second_class, replace(shape.second, words=shape.second_line(second))))
+    if shape.retry is not None:
+        retry_tone = "idle" if status in (None, "idle") else tone
+        parts.append(_icon(RETRY_ICON, shape.retry, f"i t-{retry_tone}", 0.82))
     if status is not None and status != "idle":
-        parts.append(_badge(placed.rect, status))
+        parts.append(_badge(shape.badge, status))
     return "".join(parts)
 
 
-def _retry_mark(rect: Rect, tone: str) -> str:
-    x, y = rect.x + rect.width - sizing.BADGE_ROOM - 3, rect.y + rect.height / 2 - 6.5
-    return _icon(RETRY_ICON, x, y, f"i t-{tone}", 0.82)
-
-
-def _badge(rect: Rect, status: Status) -> str:
+def _badge(centre: Point, status: Status) -> str:
     """The status as an icon on the corner."""
-    x, y = rect.x + rect.width - 10, rect.y
-    centre = f'cx="{_number(x)}" cy="{_number(y)}"'
-    icon = _icon(STATUS_ICONS[status], x - 5.6, y - 5.6, "i", 0.7)
-    return f'<circle class="halo" {centre} r="11"/><circle class="badge-{status}" {centre} r="9"/>{icon}'
+    x, y = centre
+    place = f'cx="{number(x)}" cy="{number(y)}"'
+    icon = _icon(STATUS_ICONS[status], (x - 5.6, y - 5.6), "i", 0.7)
+    return f'<circle class="halo" {place} r="11"/><circle class="badge-{status}" {place} r="9"/>{icon}'
 
 
-def _edge(placed: PlacedEdge) -> str:
-    kind = " catch" if placed.edge is not None and placed.edge.kind == "catch" else ""
-    line = f'<path class="e{kind}" d="{_path(placed.points[: placed.drawn], shortened=placed.arrives)}"/>'
-    return line + (_arrowhead(placed.points, f"a{kind}") if placed.arrives else "")
+def _edge(shape: EdgeShape) -> str:
+    kind = " catch" if shape.kind == "catch" else ""
+    arrow = f'<path class="a{kind}" d="{shape.arrow}"/>' if shape.arrow is not None else ""
+    return f'<path class="e{kind}" d="{shape.line}"/>{arrow}'
 
 
-def _painted_first(placed: PlacedEdge) -> bool:
+def _painted_first(shape: EdgeShape) -> bool:
     """Caught errors are painted first, so that ordinary lines lie over them."""
-    return placed.edge is None or placed.edge.kind != "catch"
+    return shape.kind != "catch"
 
 
-def _taken(placed: PlacedEdge, overlay: Overlay | None, names: dict[str, str]) -> str:
+def _taken(shape: EdgeShape, overlay: Overlay | None) -> str:
     """The whole line again for a transition that the run took."""
-    if overlay is None or placed.edge is None or not _count(placed.edge, overlay, names):
+    if overlay is None or shape.source is None or shape.target is None:
         return ""
-    return f'<path class="e taken" d="{_path(placed.points, shortened=True)}"/>{_arrowhead(placed.points, "a taken")}'
+    if not overlay.taken.get((shape.source, shape.target)):
+        return ""
+    return f'<path class="e taken" d="{shape.whole}"/><path class="a taken" d="{shape.whole_arrow}"/>'
 
 
-def _count(edge: Edge, overlay: Overlay, names: dict[str, str]) -> int:
-    return overlay.taken.get((names[edge.source], names[edge.target]), 0)
-
-
-def _label(placed: PlacedLabel) -> str:
-    rect = placed.rect
-    look = " caught" if placed.edge.kind == "catch" else " other" if placed.edge.labels == (DEFAULT,) else ""
-    middle = _number(rect.x + rect.width / 2)
-    y = rect.y + 3 + 10.5
-    texts = []
-    for line in placed.lines:
-        texts.append(f'<text class="l{look}" text-anchor="middle" x="{middle}" y="{_number(y)}">{escape(line)}</text>')
-        y += sizing.LABEL_LINE
-    whole = "\n".join(escape(label) for label in placed.edge.labels[:20])
-    outline = _rounded(rect, min(10, rect.height / 2), f"p{look}")
+def _label(shape: LabelShape) -> str:
+    look = f" {shape.look}" if shape.look else ""
+    texts = [_text(f"l{look}", line, centred=True) for line in shape.lines]
+    whole = "\n".join(escape(label) for label in shape.labels[:20])
+    outline = _rounded(shape.outline, f"p{look}")
     return f"<g><title>{whole}</title>{outline}{''.join(texts)}</g>"
 
 
-def _mark(mark: Mark) -> str:
-    x, y = _number(mark.x), _number(mark.y)
-    if mark.kind == "start":
+def _mark(mark: MarkShape) -> str:
+    x, y = number(mark.x), number(mark.y)
+    if mark.stub is None:
         return f'<circle class="start" cx="{x}" cy="{y}" r="6"/>'
-    top = _number(mark.y - sizing.MARK_RADIUS - sizing.END_STUB)
-    stub = f'<path class="e" d="M{x} {top}V{_number(mark.y - sizing.MARK_RADIUS)}"/>'
+    stub = f'<path class="e" d="{mark.stub}"/>'
     return f'{stub}<circle class="ring" cx="{x}" cy="{y}" r="5.2"/><circle class="start" cx="{x}" cy="{y}" r="2.6"/>'
 
 
-def _path(points: Iterable[Point], *, shortened: bool) -> str:
-    """The line with rounded corners; shortened if an arrowhead follows."""
-    corners = _corners(points)
-    if shortened and len(corners) > 1:
-        (x1, y1), (x2, y2) = corners[-2:]
-        length = hypot(x2 - x1, y2 - y1)
-        cut = min(ARROW - 1, length) / length
-        corners[-1] = (x2 - (x2 - x1) * cut, y2 - (y2 - y1) * cut)
-    parts = ["M" + _point(corners[0])]
-    for before, corner, after in zip(corners, corners[1:], corners[2:], strict=False):
-        into, out = (
-            hypot(corner[0] - before[0], corner[1] - before[1]),
-            hypot(after[0] - corner[0], after[1] - corner[1]),
-        )
-        radius = min(CORNER, into / 2, out / 2)
-        enter = _towards(corner, before, radius / into)
-        leave = _towards(corner, after, radius / out)
-        parts.append(f"L{_point(enter)}Q{_point(corner)} {_point(leave)}")
-    if len(corners) > 1:
-        parts.append("L" + _point(corners[-1]))
-    return "".join(parts)
+def _text(look: str, line: Text, lower: float = 0, *, centred: bool = False) -> str:
+    anchor = ' text-anchor="middle"' if centred else ""
+    x, y = number(line.x), number(line.y + lower)
+    return f'<text class="{look}"{anchor} x="{x}" y="{y}">{escape(line.words)}</text>'
 
 
-def _corners(points: Iterable[Point]) -> list[Point]:
-    """The points without repetitions and without those on a straight way."""
-    corners: list[Point] = []
-    for point in points:
-        if corners and hypot(point[0] - corners[-1][0], point[1] - corners[-1][1]) < 0.5:
-            continue
-        corners.append(point)
-    straight = {
-        place
-        for place, ((x1, y1), (x2, y2), (x3, y3)) in enumerate(zip(corners, corners[1:], corners[2:], strict=False), 1)
-        if abs((x2 - x1) * (y3 - y2) - (y2 - y1) * (x3 - x2)) < 0.5
-    }
-    return [corner for place, corner in enumerate(corners) if place not in straight]
-
-
-def _towards(start: Point, end: Point, share: float) -> Point:
-    return start[0] + (end[0] - start[0]) * share, start[1] + (end[1] - start[1]) * share
-
-
-def _arrowhead(points: tuple[Point, ...], look: str) -> str:
-    """A triangle at the end of the line, which always comes from above."""
-    x, y = points[-1]
-    base, tip = y - ARROW - 0.5, y - 0.5
-    return f'<path class="{look}" d="M{_point((x - 4.2, base))}L{_point((x + 4.2, base))}L{_point((x, tip))}z"/>'
-
-
-def _rounded(rect: Rect, radius: float, look: str) -> str:
+def _rounded(shape: RoundedRect, look: str) -> str:
+    rect = shape.rect
     return (
-        f'<rect class="{look}" x="{_number(rect.x)}" y="{_number(rect.y)}" width="{_number(rect.width)}" '
-        f'height="{_number(rect.height)}" rx="{_number(radius)}"/>'
+        f'<rect class="{look}" x="{number(rect.x)}" y="{number(rect.y)}" width="{number(rect.width)}" '
+        f'height="{number(rect.height)}" rx="{number(shape.radius)}"/>'
     )
 
 
-def _icon(path: str, x: float, y: float, look: str, scale: float = 1.0) -> str:
-    scaled = f" scale({_number(scale)})" if scale != 1 else ""
-    return f'<path class="{look}" transform="translate({_number(x)} {_number(y)}){scaled}" d="{path}"/>'
-
-
-def _point(point: Point) -> str:
-    return f"{_number(point[0])} {_number(point[1])}"
-
-
-def _number(value: float) -> str:
-    return f"{value:.1f}".removesuffix(".0")
+def _icon(path: str, place: Point, look: str, scale: float = 1.0) -> str:
+    scaled = f" scale({number(scale)})" if scale != 1 else ""
+    return f'<path class="{look}" transform="translate({number(place[0])} {number(place[1])}){scaled}" d="{path}"/>'

@@ -21,11 +21,13 @@ VisitStatus = Literal["running", "succeeded", "caught", "failed", "stopped"]
 
 @dataclass(eq=False, slots=True)
 class Attempt:
-    """One try of a Task, or one pass through a Parallel or Map. Instants are epoch milliseconds."""
+    """One try of a Task, or one pass through a Parallel or Map. Instants are epoch milliseconds, events are by id."""
 
     number: int
     began_ms: int
+    began_event: int
     ended_ms: int | None = None
+    ended_event: int | None = None
     failed: bool = False
     error: str | None = None
     cause: str | None = None
@@ -35,15 +37,21 @@ class Attempt:
     """How many items a Map goes through."""
     strands: list[Strand] = field(default_factory=list)
 
+    def end(self, event: HistoryEvent) -> None:
+        """Note the event that ended it."""
+        self.ended_ms, self.ended_event = event.at_ms, event.id
+
 
 @dataclass(eq=False, slots=True)
 class Visit:
-    """One stay in a state. `next` is the state entered afterwards."""
+    """One stay in a state. `next` is the state entered afterwards; events are by id."""
 
     definition: StateDef
     strand: Strand
     entered_ms: int
+    entered_event: int
     ended_ms: int | None = None
+    ended_event: int | None = None
     status: VisitStatus = "running"
     attempts: list[Attempt] = field(default_factory=list)
     next: str | None = None
@@ -186,7 +194,7 @@ class _Chain:
         else:
             strand = before.strand
             self.went_on(before, name)
-        visit = Visit(definition, strand, event.at_ms)
+        visit = Visit(definition, strand, event.at_ms, event.id)
         strand.visits.append(visit)
         self.entered[event.previous_id, name] = visit
         self.running[id(visit)] = visit
@@ -207,22 +215,22 @@ class _Chain:
         is_open = visit.definition.type == "Parallel" and visit.attempts and visit.attempts[-1].ended_ms is None
         if is_open and isinstance(inner, Visit):
             # A Parallel that has not succeeded: a failure that is caught has no event of its own.
-            self.inner_failed(visit, inner, event.at_ms)
+            self.inner_failed(visit, inner, event)
         failure = visit.failure
         if failure is not None and failure.error is None:
             failure.error, failure.cause = _caught_error(details.get("output", ""))
-        self.end(visit, "succeeded" if failure is None else "caught", event.at_ms)
+        self.end(visit, "succeeded" if failure is None else "caught", event)
         strand = visit.strand
         if visit.definition.next is None and strand.kind == "branch" and visit.status == "succeeded":
             strand.status, strand.ended_ms = "succeeded", event.at_ms
         return visit
 
-    def end(self, visit: Visit, status: VisitStatus, at_ms: int) -> None:
+    def end(self, visit: Visit, status: VisitStatus, event: HistoryEvent) -> None:
         visit.status = status
-        visit.ended_ms = at_ms
+        visit.ended_ms, visit.ended_event = event.at_ms, event.id
         self.running.pop(id(visit), None)
         if visit.attempts and visit.attempts[-1].ended_ms is None:
-            visit.attempts[-1].ended_ms = at_ms
+            visit.attempts[-1].end(event)
         if self.story.listener is not None:
             self.story.listener(visit, None)
 
@@ -231,41 +239,44 @@ class _Chain:
     def attempt_began(self, event: HistoryEvent, _details: Details) -> Visit | None:
         visit = self.visit_of(event, lambda one: one.status == "running")
         if visit is not None:
-            self.new_attempt(visit, event.at_ms)
+            self.new_attempt(visit, event)
         return visit
 
-    def new_attempt(self, visit: Visit, at_ms: int, length: int | None = None) -> None:
+    def new_attempt(self, visit: Visit, event: HistoryEvent, length: int | None = None) -> None:
         if visit.attempts:
             last = visit.attempts[-1]
             if last.ended_ms is None:
-                last.ended_ms = at_ms
-            last.retried_after_ms = at_ms - last.ended_ms
-        visit.attempts.append(Attempt(len(visit.attempts) + 1, at_ms, length=length))
+                last.end(event)
+                last.retried_after_ms = 0
+            else:
+                last.retried_after_ms = event.at_ms - last.ended_ms
+        visit.attempts.append(Attempt(len(visit.attempts) + 1, event.at_ms, event.id, length=length))
 
     def attempt_failed(self, event: HistoryEvent, details: Details) -> Visit | None:
         visit = self.visit_of(event, lambda one: one.status == "running")
         if visit is not None:
-            self.fail(visit, event.at_ms, details.get("error"), details.get("cause"))
+            self.fail(visit, event, details.get("error"), details.get("cause"))
         return visit
 
-    def fail(self, visit: Visit, at_ms: int, error: str | None, cause: str | None) -> None:
+    def fail(self, visit: Visit, event: HistoryEvent, error: str | None, cause: str | None) -> None:
         if not visit.attempts or visit.attempts[-1].failed:
-            self.new_attempt(visit, at_ms)
+            self.new_attempt(visit, event)
         attempt = visit.attempts[-1]
-        attempt.failed, attempt.ended_ms, attempt.error, attempt.cause = True, at_ms, error, cause
+        attempt.end(event)
+        attempt.failed, attempt.error, attempt.cause = True, error, cause
         if self.story.listener is not None:
             self.story.listener(visit, attempt)
 
     def attempt_succeeded(self, event: HistoryEvent, _details: Details) -> Visit | None:
         visit = self.visit_of(event, lambda one: one.status == "running")
         if visit is not None and visit.attempts:
-            visit.attempts[-1].ended_ms = event.at_ms
+            visit.attempts[-1].end(event)
         return visit
 
     def evaluation_failed(self, event: HistoryEvent, details: Details) -> Visit | None:
         visit = self.entered.get((event.previous_id, details["state"]))
         if visit is not None and visit.status == "running":
-            self.fail(visit, event.at_ms, details.get("error"), details.get("cause"))
+            self.fail(visit, event, details.get("error"), details.get("cause"))
         return visit
 
     # ------------------------------------------------------------------ Parallel and Map
@@ -277,41 +288,41 @@ class _Chain:
         inner = self.owner_of(event)
         if visit.attempts and isinstance(inner, Visit) and inner is not visit:
             # Started anew by a retrier, after what an inner state failed with.
-            self.inner_failed(visit, inner, event.at_ms)
-        self.new_attempt(visit, event.at_ms, details.get("length"))
+            self.inner_failed(visit, inner, event)
+        self.new_attempt(visit, event, details.get("length"))
         return visit
 
-    def inner_failed(self, visit: Visit, inner: Visit, at_ms: int) -> None:
+    def inner_failed(self, visit: Visit, inner: Visit, event: HistoryEvent) -> None:
         """A failure inside has ended an attempt of a Parallel or Map."""
-        self.fail_upwards(inner, visit, at_ms)
+        self.fail_upwards(inner, visit, event)
         failure = inner.failure
         attempt = visit.attempts[-1]
         if not attempt.failed:
             error, cause = (failure.error, failure.cause) if failure is not None else (None, None)
-            self.fail(visit, at_ms, error, cause)
-        self.stop_below(visit, at_ms)
+            self.fail(visit, event, error, cause)
+        self.stop_below(visit, event)
 
-    def fail_upwards(self, inner: Visit | Strand | None, outermost: Visit, at_ms: int) -> None:
+    def fail_upwards(self, inner: Visit | Strand | None, outermost: Visit, event: HistoryEvent) -> None:
         while inner is not None and inner is not outermost:
             if isinstance(inner, Strand):
                 if inner.status == "running":
-                    inner.status, inner.ended_ms = "failed", at_ms
+                    inner.status, inner.ended_ms = "failed", event.at_ms
                 inner = inner.owner
             else:
                 if inner.status == "running":
-                    self.end(inner, "failed", at_ms)
+                    self.end(inner, "failed", event)
                 inner = inner.strand
 
-    def stop_below(self, visit: Visit, at_ms: int) -> None:
+    def stop_below(self, visit: Visit, event: HistoryEvent) -> None:
         pending = list(visit.strands)
         while pending:
             strand = pending.pop()
             if strand.status == "running":
-                strand.status, strand.ended_ms = "stopped", at_ms
+                strand.status, strand.ended_ms = "stopped", event.at_ms
             for inner in strand.visits:
                 pending.extend(inner.strands)
                 if inner.status == "running":
-                    self.end(inner, "stopped", at_ms)
+                    self.end(inner, "stopped", event)
 
     def container(self, event: HistoryEvent) -> Visit | None:
         """The Parallel or Map that an event of its own kind is about."""
@@ -322,13 +333,13 @@ class _Chain:
         visit = self.container(event)
         inner = self.owner_of(event)
         if visit is not None and isinstance(inner, Visit) and inner is not visit:
-            self.inner_failed(visit, inner, event.at_ms)
+            self.inner_failed(visit, inner, event)
         return visit
 
     def children_succeeded(self, event: HistoryEvent, _details: Details) -> Visit | None:
         visit = self.container(event)
         if visit is not None and visit.attempts:
-            visit.attempts[-1].ended_ms = event.at_ms
+            visit.attempts[-1].end(event)
         return visit
 
     def item_began(self, event: HistoryEvent, details: Details) -> Strand | None:
@@ -345,7 +356,7 @@ class _Chain:
     def item_failed(self, event: HistoryEvent, details: Details) -> Visit | None:
         visit = self.map_of(event, details)
         if visit is not None:
-            self.fail_upwards(self.owner_of(event), visit, event.at_ms)
+            self.fail_upwards(self.owner_of(event), visit, event)
         return self.item_ended(event, details, "failed")
 
     def item_aborted(self, event: HistoryEvent, details: Details) -> Visit | None:
@@ -381,13 +392,14 @@ class _Chain:
             strand.status, strand.ended_ms = "running", None
             visit = strand.visits[-1] if strand.visits else None
             if visit is not None and visit.status in ("failed", "stopped"):
-                visit.status, visit.ended_ms = "running", None
+                visit.status, visit.ended_ms, visit.ended_event = "running", None, None
                 self.running[id(visit)] = visit
                 self.reopened.append(visit)
                 if visit.strands:
                     # The same attempt goes on, with the branches or items that did not succeed.
                     attempt = visit.attempts[-1]
-                    attempt.failed, attempt.ended_ms, attempt.error, attempt.cause = False, None, None, None
+                    attempt.failed, attempt.error, attempt.cause = False, None, None
+                    attempt.ended_ms, attempt.ended_event = None, None
                 pending.extend(inner for inner in reversed(visit.strands) if inner.status != "succeeded")
         return self.root
 
@@ -399,11 +411,11 @@ class _Chain:
         failing = self.owner_of(event)
         if status == "failed" and isinstance(failing, Visit):
             if failing.definition.type != "Fail" and failing.failure is None:
-                self.fail(failing, event.at_ms, details.get("error"), details.get("cause"))
+                self.fail(failing, event, details.get("error"), details.get("cause"))
             one: Visit | None = failing
             while one is not None:
                 if one.status == "running":
-                    self.end(one, "failed", event.at_ms)
+                    self.end(one, "failed", event)
                 one.strand.status, one.strand.ended_ms = "failed", event.at_ms
                 one = one.strand.owner if one.strand is not self.root else None
             if self.root is self.story.root:
@@ -411,7 +423,7 @@ class _Chain:
         for visit in list(self.running.values()):
             if visit.strand.status == "running":
                 visit.strand.status, visit.strand.ended_ms = status, event.at_ms
-            self.end(visit, "stopped", event.at_ms)
+            self.end(visit, "stopped", event)
         self.root.status, self.root.ended_ms = status, event.at_ms
         return None
 

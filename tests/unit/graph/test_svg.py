@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
+from statewright.graph.display import line_path
 from statewright.graph.layout import layout
 from statewright.graph.model import Overlay, build_graph
 from statewright.graph.palette import PALETTES, style_sheet
-from statewright.graph.svg import _path, render_svg
+from statewright.graph.svg import render_svg
 from tests.unit.graph.machines import DONE, LINEAR, MAP, PARALLEL, POLLER, nested
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -51,8 +52,8 @@ def test_a_scope_without_a_start_is_drawn():
 
 
 def test_lines_have_round_corners_and_no_needless_points():
-    assert _path([(0, 0), (0, 0.2), (0, 5), (0, 20), (30, 20)], shortened=False) == "M0 0L0 11Q0 20 9 20L30 20"
-    assert _path([(0, 0), (0, 20)], shortened=True) == "M0 0L0 14"
+    assert line_path([(0, 0), (0, 0.2), (0, 5), (0, 20), (30, 20)], shortened=False) == "M0 0L0 11Q0 20 9 20L30 20"
+    assert line_path([(0, 0), (0, 20)], shortened=True) == "M0 0L0 14"
 
 
 def test_it_is_self_contained():

@@ -230,3 +230,22 @@ def test_a_run_that_is_given_up_stays_open():
     with pytest.raises(UnmockedTask):
         Simulation(on_history=story.note).run(program, {})
     assert shown(story.root) == ["A succeeded", "B running"]
+
+
+def test_visits_and_attempts_name_their_events():
+    retry = [{"ErrorEquals": ALL, "IntervalSeconds": 1}]
+    story, run = tell(machine(A=task(Retry=retry, Next="B"), B=PASS), mocks(A=[Threw("Busy", ""), Returned(1)]))
+    types = {event.id: event.type for event in run.history}
+    visit = only(story, "A")
+    first, second = visit.attempts
+    told = [visit.entered_event, first.began_event, first.ended_event, second.began_event, second.ended_event]
+    assert [types[event or 0] for event in [*told, visit.ended_event]] == [
+        "TaskStateEntered",
+        "LambdaFunctionScheduled",
+        "LambdaFunctionFailed",
+        "LambdaFunctionScheduled",
+        "LambdaFunctionSucceeded",
+        "TaskStateExited",
+    ]
+    assert not only(story, "B").attempts
+    assert types[only(story, "B").ended_event or 0] == "PassStateExited"
