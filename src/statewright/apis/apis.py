@@ -123,9 +123,10 @@ class Apis:
         settings: JsonMapping,
         tags: Mapping[str, str],
         members: Sequence[Member] = (),
+        id: str = "",
     ) -> Held:
-        """Create an API with its first members; their field `api` is set here."""
-        api = Api(self.new_id(API_ID), protocol, settings, self._clock.now_ms(), dict(tags))
+        """Create an API with its first members; their field `api` is set here. `id` is one that was drawn before."""
+        api = Api(id or self.new_id(API_ID), protocol, settings, self._clock.now_ms(), dict(tags))
         own = [replace(one, api=api.id) for one in members]
         stored = await self._apis.write(api, also=[MEMBER.row(one) for one in own])
         held = self._held[api.id] = Held(stored)
@@ -138,6 +139,19 @@ class Apis:
         api = replace(held.api, settings=settings, tags=held.api.tags if tags is None else dict(tags))
         held.api = await self._apis.write(api)
         self._changed(api.id)
+
+    async def redefine(
+        self,
+        held: Held,
+        settings: JsonMapping,
+        tags: Mapping[str, str],
+        members: Iterable[Member],
+        delete: Iterable[Member],
+    ) -> None:
+        """Change an API with its members in one write: all or nothing."""
+        api = replace(held.api, settings=settings, tags=dict(tags))
+        await self._write(held, members, delete, [API.row(api)])
+        held.api = replace(api, stored=api.stored + 1)
 
     async def delete(self, held: Held) -> None:
         """Delete an API with everything in it."""
@@ -154,8 +168,13 @@ class Apis:
 
     async def write(self, held: Held, *members: Member, delete: Iterable[Member] = ()) -> list[Member]:
         """Write members and delete others: all or nothing. Returns those written, as they are stored."""
+        return await self._write(held, members, delete, [])
+
+    async def _write(
+        self, held: Held, members: Iterable[Member], delete: Iterable[Member], also: list[EntryRow]
+    ) -> list[Member]:
         own = [replace(one, api=held.api.id) for one in members]
-        rows: list[EntryRow] = [MEMBER.row(one) for one in own]
+        rows: list[EntryRow] = [*also, *(MEMBER.row(one) for one in own)]
         gone = list(delete)
         if not await self._store.catalogue.write(rows, [MEMBER.name_of(one) for one in gone]):
             raise Conflict(f"the API {held.api.id} was changed by another writer")

@@ -1,13 +1,15 @@
 """Models of request bodies: JSON schemas, draft 4, as far as templates use them.
 
-A schema with other keywords is checked by those that are known here. A schema comes from the author of an API and a
+A schema with other keywords is checked by those that are known here. A reference is one within the schema, or the
+address of another model of the API. A schema comes from the author of an API and a
 body from its callers: patterns match in linear time, and a check that takes many steps ends without a fit.
 
-Source: JSON Schema Validation, draft 4.
+Source: JSON Schema Validation, draft 4; API Gateway developer guide, "Data models for REST APIs".
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,6 +22,7 @@ from statewright.query.linear_regex import LinearRegex, RegexSyntaxError, compil
 MOST_DEPTH: Final = 64
 MOST_STEPS: Final = 200_000
 """Applications of a schema to a value, and steps of a pattern on a text, that one body may take."""
+_ADDRESS: Final = re.compile(r"https://apigateway\.amazonaws\.com/restapis/[^/]+/models/([^/#]+)")
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "object": (dict,), "array": (list,), "string": (str,), "boolean": (bool,), "null": (type(None),),
     "integer": (int,), "number": (int, float),
@@ -39,10 +42,18 @@ def check_schema(text: str) -> None:
             raise bad_request(f"Invalid model schema specified: the pattern {pattern[:100]}: {problem}") from None
 
 
-def fits(schema: JsonMapping, body: bytes) -> bool:
-    """True if a body is JSON that fits a schema; no body fits one that is malformed."""
+def model_address(api_id: str, name: str) -> str:
+    """The address by which a schema refers to a model."""
+    return f"https://apigateway.amazonaws.com/restapis/{api_id}/models/{name}"
+
+
+def fits(schema: JsonMapping, body: bytes, models: Mapping[str, JsonMapping]) -> bool:
+    """True if a body is JSON that fits a schema; no body fits one that is malformed.
+
+    `models` are the schemas that it may refer to, by name.
+    """
     try:
-        return _Check(schema).fits(schema, parse_json(body), 0)
+        return _Check(schema, models).fits(schema, parse_json(body), 0)
     except (JsonTextError, RegexSyntaxError, _TooLong, TypeError, AttributeError):
         return False
 
@@ -56,6 +67,7 @@ class _Check:
     """The check of one body."""
 
     root: JsonMapping
+    models: Mapping[str, JsonMapping]
     steps: int = 0
 
     def spend(self, steps: int) -> None:
@@ -71,10 +83,7 @@ class _Check:
             return depth <= MOST_DEPTH
         named = schema.get("$ref")
         if isinstance(named, str):
-            found: Json = self.root
-            for part in named.split("/")[1:]:
-                found = found.get(part) if isinstance(found, Mapping) else None
-            return self.fits(found, value, depth + 1)
+            return self._referred(named, value, depth + 1)
         if "type" in schema and not _is_of(schema["type"], value):
             return False
         if "enum" in schema and value not in schema["enum"]:
@@ -91,6 +100,19 @@ class _Check:
             counted = schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value))
             return counted and all(self.fits(schema.get("items"), one, depth + 1) for one in value)
         return self._scalar(schema, value)
+
+    def _referred(self, named: str, value: Json, depth: int) -> bool:
+        model = _ADDRESS.fullmatch(named)
+        if model is not None:
+            before, self.root = self.root, self.models.get(model[1], {})
+            try:
+                return self.fits(self.root, value, depth)
+            finally:
+                self.root = before
+        found: Json = self.root
+        for part in named.split("/")[1:]:
+            found = found.get(part) if isinstance(found, Mapping) else None
+        return self.fits(found, value, depth)
 
     def _object(self, schema: JsonMapping, value: dict[str, Json], depth: int) -> bool:
         if any(name not in value for name in schema.get("required", ()) if isinstance(name, str)):

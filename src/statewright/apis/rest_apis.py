@@ -87,10 +87,11 @@ class RestStage:
         self._find_key = find_key
         self._binary = tuple(settings.get("binaryMediaTypes") or ())
         self._responses = GatewayResponses(snapshot.get(GATEWAY_RESPONSE, {}))
+        self._models = {name: _schema(one.get("schema") or "{}") for name, one in snapshot.get(MODEL, {}).items()}
         self._router: Router[RestMethod] = Router()
         for resource_id, one in snapshot.get(RESOURCE, {}).items():
             for http_method, method in (one.get("methods") or {}).items():
-                made = _method(resource_id, one["path"], http_method, method, snapshot)
+                made = _method(resource_id, one["path"], http_method, method, snapshot, self._models)
                 bucket = bucket_of(f"{one['path']}/{http_method}")
                 self._router.add(http_method, one["path"], replace(made, bucket=bucket))
 
@@ -158,7 +159,7 @@ class RestStage:
         if method.schemas is not None:
             kind = (request.header("content-type") or "application/json").partition(";")[0].strip()
             schema = method.schemas.get(kind) or method.schemas.get("$default")
-            if schema is not None and not fits(schema, request.body):
+            if schema is not None and not fits(schema, request.body, self._models):
                 return self._responses.response("BAD_REQUEST_BODY", request, context)
         return None
 
@@ -181,7 +182,14 @@ def _allowed(headers: list[tuple[str, str]]) -> list[tuple[str, str]]:
     return found
 
 
-def _method(resource_id: str, path: str, http_method: str, method: JsonMapping, snapshot: Snapshot) -> RestMethod:
+def _method(
+    resource_id: str,
+    path: str,
+    http_method: str,
+    method: JsonMapping,
+    snapshot: Snapshot,
+    models: Mapping[str, JsonMapping],
+) -> RestMethod:
     validator = snapshot.get(VALIDATOR, {}).get(method.get("requestValidatorId") or "", {})
     required: list[str] = []
     if validator.get("validateRequestParameters"):
@@ -189,12 +197,7 @@ def _method(resource_id: str, path: str, http_method: str, method: JsonMapping, 
         required = [name for kind in ("header", "path", "querystring") for name in given if f".{kind}." in name]
     schemas: dict[str, JsonMapping] | None = None
     if validator.get("validateRequestBody"):
-        models = snapshot.get(MODEL, {})
-        schemas = {
-            kind: _schema(models[name].get("schema") or "{}")
-            for kind, name in (method.get("requestModels") or {}).items()
-            if name in models
-        }
+        schemas = {kind: models[name] for kind, name in (method.get("requestModels") or {}).items() if name in models}
     integration = method.get("methodIntegration")
     return RestMethod(
         resource_id, path, http_method, integration_of(integration) if integration else None,

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from statewright.api.apigateway.patches import patched
 from statewright.api.apigatewayv2.changes import change
 from statewright.api.operations import App, Call, operation
-from statewright.apis.apis import Held
-from statewright.apis.errors import bad_request, conflict, not_found
+from statewright.apis.apis import Apis, Held
+from statewright.apis.errors import bad_request, not_found
 from statewright.apis.records import MODEL, RESOURCE, REST_API, Member
+from statewright.apis.resource_paths import check_part
 from statewright.pages import PageTokens
 from statewright.payload import Json, JsonMapping, JsonObject
 from statewright.tags import retagged
@@ -21,7 +21,6 @@ _OWN: Final = (
     "name", "description", "version", "binaryMediaTypes", "minimumCompressionSize", "apiKeySource",
     "endpointConfiguration", "policy", "disableExecuteApiEndpoint",
 )  # fmt: skip
-_PART: Final = re.compile(r"[a-zA-Z0-9._:-]+|\{[a-zA-Z0-9._:-]+\+?\}")
 _SCHEMA: Final = '{"$schema": "http://json-schema.org/draft-04/schema#", "title": "%s Schema", "type": "object"%s}'
 _ERROR: Final = ', "properties": {"message": {"type": "string"}}'
 
@@ -50,6 +49,17 @@ def shown(held: Held) -> JsonObject:
     }  # fmt: skip
 
 
+def first_models(apis: Apis) -> list[Member]:
+    """The models that every API has from the start."""
+    return [
+        apis.new(MODEL, {
+            "id": apis.new_id(6), "name": name, "contentType": "application/json",
+            "description": f"This is a default {name.lower()} schema model", "schema": _SCHEMA % (name, more),
+        }, name)
+        for name, more in (("Empty", ""), ("Error", _ERROR))
+    ]  # fmt: skip
+
+
 @change("apigateway", "CreateRestApi")
 async def create_rest_api(app: App, _call: Call, request: Json) -> Json:
     """Create an API with its root resource and two models."""
@@ -62,16 +72,7 @@ async def create_rest_api(app: App, _call: Call, request: Json) -> Json:
     if given is not None:
         settings["endpointConfiguration"] = {"ipAddressType": "ipv4", **given}
     apis = app.services.apis
-    members = [
-        apis.new(RESOURCE, {"path": "/"}, apis.new_id(10)),
-        *(
-            apis.new(MODEL, {
-                "id": apis.new_id(6), "name": name, "contentType": "application/json",
-                "description": f"This is a default {name.lower()} schema model", "schema": _SCHEMA % (name, more),
-            }, name)
-            for name, more in (("Empty", ""), ("Error", _ERROR))
-        ),
-    ]  # fmt: skip
+    members = [apis.new(RESOURCE, {"path": "/"}, apis.new_id(10)), *first_models(apis)]
     return shown(await apis.create(REST_API, settings, request.get("tags") or {}, members))
 
 
@@ -124,28 +125,10 @@ def _shown(one: Member, *, whole: bool = False) -> JsonObject:
     return found
 
 
-def check_part(held: Held, parent: Member, part: str, own: str = "") -> None:
-    """Check the path part of a resource. Raises: ApiError."""
-    if _PART.fullmatch(part) is None:
-        raise bad_request(
-            "Resource's path part only allow a-zA-Z0-9._-: or a valid greedy path variable and curly braces at the "
-            "beginning and the end."
-        )
-    if (parent.settings.get("pathPart") or "").endswith("+}"):
-        greedy = parent.settings["pathPart"]
-        raise bad_request(f"Cannot create a child of a resource with a greedy path variable: {greedy}")
-    siblings = [
-        one.settings["pathPart"]
-        for one in held.of(RESOURCE).values()
-        if one.settings.get("parentId") == parent.id and one.id != own
-    ]
-    if part in siblings:
-        raise conflict(f"Another resource with the same parent already has this name: {part}")
-    variable = next((one for one in siblings if one.startswith("{")), None)
-    if part.startswith("{") and variable is not None:
-        raise bad_request(
-            f"A sibling ({variable}) of this resource already has a variable path part -- only one is allowed"
-        )
+def _check_part(held: Held, parent: Member, part: str) -> None:
+    siblings = [one.settings["pathPart"] for one in held.of(RESOURCE).values()
+                if one.settings.get("parentId") == parent.id]  # fmt: skip
+    check_part(part, parent.settings.get("pathPart") or "", siblings)
 
 
 @change("apigateway", "CreateResource")
@@ -153,7 +136,7 @@ async def create_resource(app: App, _call: Call, request: Json) -> Json:
     """Create a resource below another."""
     held = api_of(app, request)
     parent, part = resource_of(held, request["parentId"]), request["pathPart"]
-    check_part(held, parent, part)
+    _check_part(held, parent, part)
     path = f"{parent.settings['path'].rstrip('/')}/{part}"
     made = app.services.apis.new(RESOURCE, {"parentId": parent.id, "pathPart": part, "path": path})
     [written] = await app.services.apis.write(held, made)

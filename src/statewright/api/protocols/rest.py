@@ -244,7 +244,8 @@ def _located(
         where = member.get("location")
         if where is None:
             continue
-        key = member["locationName"]
+        # A map in the query has no name of its own: it takes the parameters that no other member has.
+        key = member.get("locationName", "")
         target = known[member["shape"]]
         if where == "uri":
             if key in places:

@@ -1,0 +1,1 @@
+"""OpenAPI documents as definitions of APIs: read, turned into rows, and written."""
