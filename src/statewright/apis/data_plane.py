@@ -95,7 +95,7 @@ class DataPlane:
         await self._functions.stop()
         await self._first_class.stop()
         await self._wire.stop()
-        self._http.close()
+        await self._http.stop()
 
     def knows(self, api_id: str) -> bool:
         """True if there is an API of that id."""

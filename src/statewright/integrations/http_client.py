@@ -11,13 +11,14 @@ request, as in every HTTP client that does not retry.
 
 from __future__ import annotations
 
+import io
 import os
 import socket
 import ssl
 import time
 from collections.abc import Mapping
 from functools import cached_property
-from http.client import HTTPException
+from http.client import HTTPException, HTTPResponse
 from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -65,6 +66,10 @@ class HttpClient:
                 request.method, target, request.body, _headed(request.headers), retries=False, redirect=False,
                 assert_same_host=False, timeout=Timeout(total=seconds), preload_content=False, decode_content=False,
             )  # fmt: skip
+            if answer.status < 200:
+                # Another answer would follow on this connection, or another protocol.
+                answer.close()
+                raise HTTPException(f"the answer begins with the status {answer.status}")
             body = _read(answer, body_bytes, deadline)
         except LocationValueError:
             raise
@@ -94,6 +99,44 @@ class HttpClient:
         return ssl.create_default_context()
 
 
+class _Reading(io.RawIOBase):
+    """The bytes of an answer, all within the time limit that the socket has at the beginning.
+
+    The limit of a socket is for one read: an answer that comes byte by byte would never end.
+    """
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._bytes = sock.makefile("rb", buffering=0)
+        self._deadline = time.monotonic() + (sock.gettimeout() or LONGEST_SECONDS)
+
+    def readable(self) -> bool:
+        """True: it is only read."""
+        return True
+
+    def readinto(self, buffer: memoryview, /) -> int | None:  # type: ignore[override]
+        """Read what is there. Raises: TimeoutError."""
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("timed out")
+        self._sock.settimeout(left)
+        return self._bytes.readinto(buffer)
+
+    def close(self) -> None:
+        """Close this side of the socket."""
+        self._bytes.close()
+        super().close()
+
+
+class _Timed(HTTPResponse):
+    """An answer whose head has a time limit, too."""
+
+    def __init__(self, sock: socket.socket, debuglevel: int = 0, method: str | None = None, url: str | None = None):
+        super().__init__(sock, debuglevel, method, url)
+        self.fp.close()
+        self.fp = io.BufferedReader(_Reading(sock))
+
+
 def _checking(addresses: Addresses) -> dict[str, type[HTTPConnectionPool]]:
     """Pools whose connections check the address that they have reached, before anything is sent.
 
@@ -109,10 +152,14 @@ def _checking(addresses: Addresses) -> dict[str, type[HTTPConnectionPool]]:
         return reached
 
     class Plain(HTTPConnection):
+        response_class = _Timed
+
         def _new_conn(self) -> socket.socket:
             return check(super()._new_conn(), self.host)
 
     class Secure(HTTPSConnection):
+        response_class = _Timed
+
         def _new_conn(self) -> socket.socket:
             return check(super()._new_conn(), self.host)
 

@@ -14,9 +14,11 @@ from typing import Final
 from urllib.parse import urlencode, urlsplit
 
 from statewright.apis.calls import CallContext, Integration, IntegrationFailed, Request, Response
+from statewright.apis.integrations.in_time import in_time
 from statewright.apis.integrations.lambda_events import forwarded, trace_id
 from statewright.apis.integrations.lambda_proxy import with_variables
 from statewright.apis.integrations.mapping import mapped_parameters, placed
+from statewright.background import Background
 from statewright.clock import Clock
 from statewright.integrations.blocking import BlockingCalls
 from statewright.integrations.http_requests import Client, NoAnswer
@@ -25,6 +27,8 @@ from statewright.integrations.link_local import Addresses
 
 ANSWER_BYTES: Final = 10 * 1024 * 1024
 """Longest body of a response. Source: quotas, payload size."""
+HOPS: Final = "X-Amzn-Apigateway-Api-Id"
+"""The header with the id of the API that sends a request (recorded for REST APIs); ids before it are ours."""
 _HELD_BACK: Final = frozenset({
     "connection", "content-length", "expect", "host", "keep-alive", "max-forwards", "proxy-authenticate",
     "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "via",
@@ -36,6 +40,8 @@ class HttpProxy:
 
     def __init__(self, clock: Clock, allow: Iterable[str]) -> None:
         """`allow` are link-local networks that may be reached."""
+        self._clock = clock
+        self._late = Background("a request of an API to another server whose client was answered")
         self._allow = tuple(allow)
         self._blocking = BlockingCalls(clock)
 
@@ -46,6 +52,7 @@ class HttpProxy:
         headers = passed_headers(request)
         headers["forwarded"] = f"by=127.0.0.1;for={request.source_ip};host={request.host};proto=http"
         headers["via"] = "1.1 APIGW"
+        headers[HOPS.lower()] = _hops(request, context)
         return await self.send(Sent(method, url, headers, request.body or None), integration.timeout_ms)
 
     async def call_rest(self, integration: Integration, request: Request, context: CallContext) -> Response:
@@ -62,6 +69,10 @@ class HttpProxy:
 
     async def send(self, sent: Sent, timeout_ms: int) -> Response:
         """Send a request. Raises: IntegrationFailed."""
+        # The request may wait for a thread: the client's time limit counts from here.
+        return await in_time(self._late, self._clock, self._sent(sent, timeout_ms), timeout_ms, "the other server")
+
+    async def _sent(self, sent: Sent, timeout_ms: int) -> Response:
         try:
             found = await self._blocking.run(self._client.send, sent, ANSWER_BYTES, timeout_ms / 1000)
         except NoAnswer as problem:
@@ -71,8 +82,11 @@ class HttpProxy:
             raise IntegrationFailed("INTEGRATION_FAILURE", str(problem)) from None
         if len(found.body) > ANSWER_BYTES:
             raise IntegrationFailed("INTEGRATION_FAILURE", f"the response is longer than {ANSWER_BYTES} bytes")
+        if not 200 <= found.status <= 599:
+            raise IntegrationFailed("INTEGRATION_FAILURE", f"{found.status} is no status of a response")
         headers = [(name, value) for name, values in found.headers.items() for value in values]
-        return Response(found.status, headers, found.body)
+        named = _named(",".join(value for name, value in headers if name.lower() == "connection"))
+        return Response(found.status, [one for one in headers if one[0].lower() not in named], found.body)
 
     @cached_property
     def _client(self) -> Client:
@@ -81,8 +95,9 @@ class HttpProxy:
 
         return HttpClient(Addresses(self._allow))
 
-    def close(self) -> None:
-        """Let the threads end."""
+    async def stop(self) -> None:
+        """End requests that no client waits for, and let the threads end."""
+        await self._late.stop()
         self._blocking.close()
 
 
@@ -112,7 +127,7 @@ def passed_headers(request: Request) -> dict[str, str]:
 
     Those that the Connection header names belong to the client's connection, and do not pass.
     """
-    named = {one.strip().lower() for one in (request.header("connection") or "").split(",")}
+    named = _named(request.header("connection") or "")
     headers: dict[str, str] = {}
     for name, value in request.headers:
         lower = name.lower()
@@ -121,7 +136,27 @@ def passed_headers(request: Request) -> dict[str, str]:
     return headers
 
 
+def _named(connection: str) -> set[str]:
+    """The names of headers that belong to one connection, but for `Connection` itself."""
+    return {one.strip().lower() for one in connection.split(",")} - {"connection"}
+
+
 def gateway_headers(request: Request, context: CallContext) -> dict[str, str]:
     """The headers that REST APIs add."""
     trace = request.header("x-amzn-trace-id") or trace_id(context)
-    return {"X-Amzn-Apigateway-Api-Id": context.api_id, **dict(forwarded(request, trace)[:1])}
+    return {HOPS: _hops(request, context), **dict(forwarded(request, trace)[:1])}
+
+
+def _hops(request: Request, context: CallContext) -> str:
+    """The APIs that a request has passed, this one last. Raises: IntegrationFailed for one that would go in a circle.
+
+    Each turn of a circle would hold a thread until all are taken.
+    """
+    before = request.header(HOPS.lower())
+    if before is None:
+        return context.api_id
+    if context.api_id in before.split(","):
+        raise IntegrationFailed(
+            "INTEGRATION_FAILURE", "the request has passed this API before: it would go in a circle"
+        )
+    return f"{before},{context.api_id}"

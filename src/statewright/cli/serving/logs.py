@@ -58,6 +58,8 @@ def configure(form: str, level: str) -> None:
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
     logging.getLogger("statewright").setLevel(level.upper())
+    # The library logs a malformed header of another server with a traceback.
+    logging.getLogger("urllib3").setLevel(logging.ERROR)
 
 
 def _instant(record: logging.LogRecord) -> datetime:
