@@ -8,7 +8,7 @@ from typing import Final
 
 from statewright.payload import Json, JsonObject
 from statewright.projects.deploy.bucket_rules import expire, notify, of_template
-from statewright.projects.deploy.kinds import Kind, Known, Site, Wanted, holds, typed
+from statewright.projects.deploy.kinds import Kind, Site, Wanted, holds, removal, typed
 
 SERVICE: Final = "s3"
 _SETTINGS: Final = "settings"
@@ -160,15 +160,9 @@ def bucket_policy(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     return {"Ref": name}
 
 
-def _delete(site: Site, known: Known) -> None:
-    site.change(SERVICE, "DeleteBucket", Bucket=known.ref)
-
-
-def _delete_policy(site: Site, known: Known) -> None:
-    site.change(SERVICE, "DeleteBucketPolicy", Bucket=known.ref)
-
-
 KINDS: Final = {
-    "AWS::S3::Bucket": Kind("bucket", bucket, _delete, "BucketName", 63, "s3:::{name}"),
-    "AWS::S3::BucketPolicy": Kind("bucket policy", bucket_policy, _delete_policy),
+    "AWS::S3::Bucket": Kind(
+        "bucket", bucket, removal(SERVICE, "DeleteBucket", "Bucket"), "BucketName", 63, "s3:::{name}"
+    ),
+    "AWS::S3::BucketPolicy": Kind("bucket policy", bucket_policy, removal(SERVICE, "DeleteBucketPolicy", "Bucket")),
 }

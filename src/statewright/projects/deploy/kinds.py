@@ -18,6 +18,7 @@ from statewright.projects.deploy.calls import Answer, Call, CallRefused
 from statewright.projects.deploy.scalars import converted
 from statewright.projects.functions import FunctionSource, find_functions
 from statewright.projects.resources import Resource
+from statewright.tags import tag_list
 
 Outcome = Literal[
     "created", "updated", "replaced", "unchanged", "noted", "failed", "skipped", "removed", "gone"
@@ -101,14 +102,12 @@ class Wanted:
         found = self.properties.get("Tags")
         if isinstance(found, dict):
             return {**self.shared, **{str(key): text_of(value) for key, value in found.items()}}
-        return {
-            **self.shared,
-            **{
-                str(one.get("Key")): text_of(one.get("Value", ""))
-                for one in (found if isinstance(found, list) else [])
-                if isinstance(one, dict)
-            },
-        }
+        listed = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+        return {**self.shared, **{str(one.get("Key")): text_of(one.get("Value", "")) for one in listed}}
+
+    def tag_list(self) -> list[Json] | None:
+        """The tags as a list of keys and values; `None` if there are none."""
+        return tag_list(self.tags()) or None
 
 
 @dataclass(slots=True)
@@ -220,6 +219,15 @@ Raises: CallRefused; CannotApply; LeftOut; DefinitionError; OSError.
 
 Remover = Callable[[Site, Known], None]
 """Takes a resource away. Raises: CallRefused."""
+
+
+def removal(service: str, operation: str, member: str, **more: object) -> Remover:
+    """Takes a resource away by one call, whose request names it by what `Ref` gives."""
+
+    def remove(site: Site, known: Known) -> None:
+        site.change(service, operation, **{member: known.ref}, **more)
+
+    return remove
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from statewright.projects.deploy.kinds import (
     Wanted,
     holds,
     lowered,
+    removal,
     text_of,
     typed,
 )
@@ -216,13 +217,6 @@ def activity(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     return {"Name": wanted.name}
 
 
-def _delete(operation: str, member: str) -> Any:
-    def remove(site: Site, known: Known) -> None:
-        site.change(SERVICE, operation, **{member: known.ref})
-
-    return remove
-
-
 def _delete_version(site: Site, known: Known) -> None:
     try:
         site.change(SERVICE, "DeleteStateMachineVersion", stateMachineVersionArn=known.ref)
@@ -234,15 +228,15 @@ def _delete_version(site: Site, known: Known) -> None:
 
 KINDS: Final = {
     "AWS::StepFunctions::StateMachine": Kind(
-        "state machine", machine, _delete("DeleteStateMachine", "stateMachineArn"), "StateMachineName", 80,
+        "state machine", machine, removal(SERVICE, "DeleteStateMachine", "stateMachineArn"), "StateMachineName", 80,
         "states:{region}:{account}:stateMachine:{name}", "arn",
     ),
     "AWS::StepFunctions::StateMachineVersion": Kind("version", version, _delete_version, ref="arn"),
     "AWS::StepFunctions::StateMachineAlias": Kind(
-        "alias", alias, _delete("DeleteStateMachineAlias", "stateMachineAliasArn"), "Name", 80, ref="arn"
+        "alias", alias, removal(SERVICE, "DeleteStateMachineAlias", "stateMachineAliasArn"), "Name", 80, ref="arn"
     ),
     "AWS::StepFunctions::Activity": Kind(
-        "activity", activity, _delete("DeleteActivity", "activityArn"), "Name", 80,
+        "activity", activity, removal(SERVICE, "DeleteActivity", "activityArn"), "Name", 80,
         "states:{region}:{account}:activity:{name}", "arn",
     ),
 }  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from statewright.payload import Json, JsonObject
-from statewright.projects.deploy.kinds import CannotApply, Kind, Known, Site, Wanted, holds, nothing, text_of
+from statewright.projects.deploy.kinds import CannotApply, Kind, Site, Wanted, holds, nothing, removal, text_of
 
 SERVICE: Final = "sqs"
 _DEFAULTS: Final[dict[str, str]] = {
@@ -74,11 +74,9 @@ def policy(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     return {"Ref": wanted.name}
 
 
-def _delete(site: Site, known: Known) -> None:
-    site.change(SERVICE, "DeleteQueue", QueueUrl=known.ref)
-
-
 KINDS: Final = {
-    "AWS::SQS::Queue": Kind("queue", queue, _delete, "QueueName", 80, "sqs:{region}:{account}:{name}"),
+    "AWS::SQS::Queue": Kind(
+        "queue", queue, removal(SERVICE, "DeleteQueue", "QueueUrl"), "QueueName", 80, "sqs:{region}:{account}:{name}"
+    ),
     "AWS::SQS::QueuePolicy": Kind("queue policy", policy, nothing),
 }

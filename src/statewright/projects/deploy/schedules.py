@@ -20,6 +20,7 @@ from statewright.projects.deploy.kinds import (
     Site,
     Wanted,
     holds,
+    removal,
     text_of,
     typed,
 )
@@ -83,16 +84,14 @@ def _dates(shown: JsonMapping) -> list[int | None]:
 def group(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     """Create a group of schedules."""
     if site.found(SCHEDULER, "GetScheduleGroup", Name=wanted.name) is None:
-        tags = [{"Key": key, "Value": value} for key, value in wanted.tags().items()]
-        site.create(SCHEDULER, "CreateScheduleGroup", Name=wanted.name, Tags=tags or None)
+        site.create(SCHEDULER, "CreateScheduleGroup", Name=wanted.name, Tags=wanted.tag_list())
     return {}
 
 
 def bus(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     """Create an event bus."""
     if site.found(EVENTS, "DescribeEventBus", Name=wanted.name) is None:
-        tags = [{"Key": key, "Value": value} for key, value in wanted.tags().items()]
-        site.create(EVENTS, "CreateEventBus", Name=wanted.name, Tags=tags or None)
+        site.create(EVENTS, "CreateEventBus", Name=wanted.name, Tags=wanted.tag_list())
     return {"Name": wanted.name}
 
 
@@ -165,14 +164,6 @@ def _delete_schedule(site: Site, known: Known) -> None:
     site.change(SCHEDULER, "DeleteSchedule", Name=name, GroupName=group_name)
 
 
-def _delete_group(site: Site, known: Known) -> None:
-    site.change(SCHEDULER, "DeleteScheduleGroup", Name=known.ref)
-
-
-def _delete_bus(site: Site, known: Known) -> None:
-    site.change(EVENTS, "DeleteEventBus", Name=known.ref)
-
-
 def _delete_rule(site: Site, known: Known) -> None:
     bus_name, _, name = known.ref.rpartition("|")
     place = {"Rule": name, "EventBusName": bus_name or "default"}
@@ -219,30 +210,32 @@ def destination(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     return {"Arn": arn, "ArnForPolicy": arn.rpartition("/")[0] or arn}
 
 
-def _delete_pipe(site: Site, known: Known) -> None:
-    site.change(PIPES, "DeletePipe", Name=known.ref)
-
-
-def _delete_connection(site: Site, known: Known) -> None:
-    site.change(EVENTS, "DeleteConnection", Name=known.ref)
-
-
-def _delete_destination(site: Site, known: Known) -> None:
-    site.change(EVENTS, "DeleteApiDestination", Name=known.ref)
-
-
 KINDS: Final = {
     "AWS::Scheduler::Schedule": Kind(
         "schedule", schedule, _delete_schedule, "Name", 64, "scheduler:{region}:{account}:schedule/default/{name}"
     ),
     "AWS::Scheduler::ScheduleGroup": Kind(
-        "schedule group", group, _delete_group, "Name", 64, "scheduler:{region}:{account}:schedule-group/{name}"
+        "schedule group",
+        group,
+        removal(SCHEDULER, "DeleteScheduleGroup", "Name"),
+        "Name",
+        64,
+        "scheduler:{region}:{account}:schedule-group/{name}",
     ),
     "AWS::Events::EventBus": Kind(
-        "event bus", bus, _delete_bus, "Name", 256, "events:{region}:{account}:event-bus/{name}"
+        "event bus",
+        bus,
+        removal(EVENTS, "DeleteEventBus", "Name"),
+        "Name",
+        256,
+        "events:{region}:{account}:event-bus/{name}",
     ),
     "AWS::Events::Rule": Kind("rule", rule, _delete_rule, "Name", 64, "events:{region}:{account}:rule/{name}"),
-    "AWS::Events::Connection": Kind("connection", connection, _delete_connection, "Name", 64),
-    "AWS::Pipes::Pipe": Kind("pipe", pipe, _delete_pipe, "Name", 64, "pipes:{region}:{account}:pipe/{name}"),
-    "AWS::Events::ApiDestination": Kind("API destination", destination, _delete_destination, "Name", 64),
+    "AWS::Events::Connection": Kind("connection", connection, removal(EVENTS, "DeleteConnection", "Name"), "Name", 64),
+    "AWS::Pipes::Pipe": Kind(
+        "pipe", pipe, removal(PIPES, "DeletePipe", "Name"), "Name", 64, "pipes:{region}:{account}:pipe/{name}"
+    ),
+    "AWS::Events::ApiDestination": Kind(
+        "API destination", destination, removal(EVENTS, "DeleteApiDestination", "Name"), "Name", 64
+    ),
 }

@@ -37,8 +37,7 @@ def parameter(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     request = {"Name": wanted.name, "Type": kind, "Value": value, **wanted.given("Description", "AllowedPattern")}
     shown = site.found("ssm", "GetParameter", Name=wanted.name, WithDecryption=True)
     if shown is None:
-        tags = [{"Key": key, "Value": text} for key, text in wanted.tags().items()]
-        site.create("ssm", "PutParameter", **request, Tags=tags or None)
+        site.create("ssm", "PutParameter", **request, Tags=wanted.tag_list())
     elif (shown["Parameter"]["Value"], shown["Parameter"].get("Type", kind)) != (value, kind):
         site.change("ssm", "PutParameter", **request, Overwrite=True)
     return {"Type": kind, "Value": value}
@@ -55,7 +54,7 @@ def secret(site: Site, wanted: Wanted) -> Mapping[str, Json]:
         made = site.create(
             "secretsmanager", "CreateSecret", Name=wanted.name, Description=description,
             SecretString=wanted.text("SecretString") if text is given and given is not None else text,
-            Tags=[{"Key": key, "Value": value} for key, value in wanted.tags().items()] or None,
+            Tags=wanted.tag_list(),
         )  # fmt: skip
         arn = made.get("ARN", TO_COME)
         return {"Ref": arn, "Id": arn, "Arn": arn}

@@ -41,7 +41,7 @@ def table(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     if shown is None:
         made = site.create(
             SERVICE, "CreateTable", TableName=wanted.name, **request,
-            Tags=[{"Key": key, "Value": value} for key, value in wanted.tags().items()] or None,
+            Tags=wanted.tag_list(),
         )  # fmt: skip
     else:
         _capacity(site, wanted, shown["Table"], request)

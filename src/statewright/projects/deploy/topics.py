@@ -30,9 +30,8 @@ def topic(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     attributes = {key: text_of(value) for key, value in wanted.given(*_ATTRIBUTES).items()}
     shown = site.found(SERVICE, "GetTopicAttributes", TopicArn=arn)
     if shown is None:
-        tags = [{"Key": key, "Value": value} for key, value in wanted.tags().items()]
         first = {**attributes, "FifoTopic": "true"} if is_fifo else attributes
-        site.create(SERVICE, "CreateTopic", Name=name, Attributes=first, Tags=tags or None)
+        site.create(SERVICE, "CreateTopic", Name=name, Attributes=first, Tags=wanted.tag_list())
     else:
         there = shown.get("Attributes") or {}
         for key, value in attributes.items():

@@ -6,11 +6,21 @@ Owns that a definition gets a new revision only where something differs.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from statewright.payload import Json
-from statewright.projects.deploy.calls import CallRefused
-from statewright.projects.deploy.kinds import TO_COME, Kind, Known, Site, Wanted, holds, lowered, text_of, typed
+from statewright.projects.deploy.kinds import (
+    TO_COME,
+    Kind,
+    Known,
+    Site,
+    Wanted,
+    holds,
+    lowered,
+    removal,
+    text_of,
+    typed,
+)
 
 _COUNTS: Final = (
     "containerPort", "hostPort", "cpu", "memory", "memoryReservation", "vcpus", "minvCpus", "maxvCpus",
@@ -100,38 +110,23 @@ def job_definition(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     return {"Ref": arn, "JobDefinitionArn": arn}
 
 
-def _call(service: str, operation: str, member: str) -> Any:
-    def remove(site: Site, known: Known) -> None:
-        site.change(service, operation, **{member: known.ref})
-
-    return remove
-
-
 def _delete_environment(site: Site, known: Known) -> None:
-    try:
-        site.change("batch", "UpdateComputeEnvironment", computeEnvironment=known.ref, state="DISABLED")
-    except CallRefused as refused:
-        if not refused.is_missing:
-            raise
+    site.take_away("batch", "UpdateComputeEnvironment", computeEnvironment=known.ref, state="DISABLED")
     site.change("batch", "DeleteComputeEnvironment", computeEnvironment=known.ref)
 
 
 def _delete_job_queue(site: Site, known: Known) -> None:
-    try:
-        site.change("batch", "UpdateJobQueue", jobQueue=known.ref, state="DISABLED")
-    except CallRefused as refused:
-        if not refused.is_missing:
-            raise
+    site.take_away("batch", "UpdateJobQueue", jobQueue=known.ref, state="DISABLED")
     site.change("batch", "DeleteJobQueue", jobQueue=known.ref)
 
 
 KINDS: Final = {
     "AWS::ECS::Cluster": Kind(
-        "cluster", cluster, _call("ecs", "DeleteCluster", "cluster"), "ClusterName", 255,
+        "cluster", cluster, removal("ecs", "DeleteCluster", "cluster"), "ClusterName", 255,
         "ecs:{region}:{account}:cluster/{name}",
     ),
     "AWS::ECS::TaskDefinition": Kind(
-        "task definition", task_definition, _call("ecs", "DeregisterTaskDefinition", "taskDefinition"), "Family", 255,
+        "task definition", task_definition, removal("ecs", "DeregisterTaskDefinition", "taskDefinition"), "Family", 255,
         "ecs:{region}:{account}:task-definition/{name}", "arn",
     ),
     "AWS::Batch::ComputeEnvironment": Kind(
@@ -143,7 +138,7 @@ KINDS: Final = {
         "arn",
     ),
     "AWS::Batch::JobDefinition": Kind(
-        "job definition", job_definition, _call("batch", "DeregisterJobDefinition", "jobDefinition"),
+        "job definition", job_definition, removal("batch", "DeregisterJobDefinition", "jobDefinition"),
         "JobDefinitionName", 128, "batch:{region}:{account}:job-definition/{name}", "arn",
     ),
 }  # fmt: skip

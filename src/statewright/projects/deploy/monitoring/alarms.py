@@ -35,11 +35,10 @@ def alarm(site: Site, wanted: Wanted) -> Mapping[str, Json]:
         for one in arns:
             if one not in request[member]:
                 site.note(f"{member} leaves out {one}: alarms execute topics and functions here")
-    tags = [{"Key": key, "Value": value} for key, value in wanted.tags().items()]
     answer = site.found(MONITORING, "DescribeAlarms", AlarmNames=[wanted.name]) or {}
     shown = answer.get("MetricAlarms") or []
     if not shown:
-        site.create(MONITORING, "PutMetricAlarm", AlarmName=wanted.name, Tags=tags or None, **request)
+        site.create(MONITORING, "PutMetricAlarm", AlarmName=wanted.name, Tags=wanted.tag_list(), **request)
     elif not holds(shown[0], {"ActionsEnabled": True, **request}) or _has_more(shown[0], request):
         site.change(MONITORING, "PutMetricAlarm", AlarmName=wanted.name, **request)
     return {}

@@ -17,8 +17,7 @@ def repository(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     settings = _settings(wanted)
     shown = site.found(SERVICE, "DescribeRepositories", repositoryNames=[name])
     if shown is None:
-        tags = [{"Key": key, "Value": value} for key, value in wanted.tags().items()]
-        site.create(SERVICE, "CreateRepository", repositoryName=name, tags=tags or None, **settings)
+        site.create(SERVICE, "CreateRepository", repositoryName=name, tags=wanted.tag_list(), **settings)
     else:
         _change(site, name, shown["repositories"][0], settings)
     _policy(site, name, "RepositoryPolicy", "policyText", wanted.text("RepositoryPolicyText"), "Set")

@@ -23,7 +23,7 @@ def document_of(shown: object) -> object:
 
 def tag_list(wanted: Wanted) -> list[Json] | None:
     """The tags of a template as requests list them; `None` if there are none."""
-    return [{"Key": key, "Value": value} for key, value in wanted.tags().items()] or None
+    return wanted.tag_list()
 
 
 def give_policies(site: Site, title: str, wanted: Wanted) -> JsonObject:
