@@ -177,7 +177,7 @@ def _sdk_model_name(service: str) -> str:
     known = _SDK_MODELS.get(service)
     if known is not None:
         return known
-    names: list[str] = _loader().list_available_services("service-2")
+    names: list[str] = model_loader().list_available_services("service-2")
     for name in names:
         if name.replace("-", "") == service:
             return name
@@ -193,14 +193,15 @@ def _operation(model: ServiceModel, service: str, action: str) -> OperationModel
 
 
 @lru_cache(maxsize=1)
-def _loader() -> Loader:
+def model_loader() -> Loader:
+    """The reader of botocore's files, which keeps what it has read."""
     return create_loader()
 
 
 @lru_cache(maxsize=64)
 def load_model(name: str) -> ServiceModel:
     """A service's model by botocore's name; the large ones take a third of a second to load."""
-    return ServiceModel(_loader().load_service_model(name, "service-2"), service_name=name)
+    return ServiceModel(model_loader().load_service_model(name, "service-2"), service_name=name)
 
 
 # ------------------------------------------------------------------ names

@@ -16,7 +16,7 @@ from statewright.integrations.endpoints.unplayed import refusal_text
 from statewright.integrations.endpoints.volatile import VolatileServices
 from statewright.integrations.patterns import NOT_CONFIGURED, no_endpoint_text
 from statewright.integrations.service_calls import Refusal, refusal_of
-from statewright.integrations.service_names import Api
+from statewright.integrations.service_names import Api, model_loader
 
 CONNECT_SECONDS: Final = 5
 READ_SECONDS: Final = 70
@@ -51,6 +51,8 @@ class Clients:
                 "credentials_file": (None, None, os.devnull, None),
             }
         )
+        # A model that was read to check a request need not be read again for its client.
+        self._session.register_component("data_loader", model_loader())
 
     def endpoint_of(self, api: Api) -> Endpoint:
         """The endpoint of an API: by the name in resource ARNs, by botocore's, the default, or moto's process.
