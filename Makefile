@@ -8,7 +8,12 @@ NODE := $(VENV)/node
 CLIENTS := $(VENV)/clients
 NODE_CLIENTS := $(VENV)/node-clients
 SAM := $(VENV)/sam
-PYTEST := NODE_PATH="$(abspath $(NODE))/node_modules:$(NODE_PATH)" $(BIN)/python -m pytest
+# Plugins are named, because one that is found by itself has its whole package compiled anew by each process of pytest:
+# the product, whose plugin is named in pyproject.toml.
+PLUGINS := --disable-plugin-autoload -p xdist -p pytest_cov -p _hypothesis_pytestplugin
+PYTEST := NODE_PATH="$(abspath $(NODE))/node_modules:$(NODE_PATH)" $(BIN)/python -m pytest $(PLUGINS)
+# Compiling the tests takes each process ten seconds: what was compiled is kept, also where the environment forbids it.
+unexport PYTHONDONTWRITEBYTECODE
 # With COVERAGE=yes the tests measure which lines they reach; the last of them applies the gate.
 MEASURE := $(if $(COVERAGE),--cov --cov-report=,)
 

@@ -7,12 +7,18 @@ from collections.abc import Iterator
 
 import pytest
 
+from statewright.engine.heavy import forked_trial
 from statewright.engine.heavy.forked_trial import try_in_fork
 from statewright.query.fence import set_trial
 from statewright.query.jsonata import JsonataError, JsonataMemory, JsonataTimeout, compile_expression
 from statewright.query.scope import Scope
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+
+
+@pytest.fixture(autouse=True)
+def soon_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forked_trial, "CPU_SECONDS", 1)
 
 
 @pytest.fixture
