@@ -331,13 +331,17 @@ def test_requests_are_passed_to_another_server(server, gateway):
 def test_a_route_with_authorization_stays_closed(server, gateway):
     function = made(server.client("lambda"), SHOWN)
     api = new_api(gateway)
-    integrated(gateway, api, function, "GET /iam", "GET /jwt")
-    for route in gateway.get_routes(ApiId=api)["Items"]:
-        kind = "AWS_IAM" if route["RouteKey"].endswith("iam") else "JWT"
-        gateway.update_route(ApiId=api, RouteId=route["RouteId"], AuthorizationType=kind)
+    integrated(gateway, api, function, "GET /iam")
+    [route] = gateway.get_routes(ApiId=api)["Items"]
+    where = {"ApiId": api, "RouteId": route["RouteId"]}
+    for kind in ("JWT", "CUSTOM"):
+        with pytest.raises(ClientError, match=f"AuthorizationType {kind} needs the AuthorizerId"):
+            gateway.update_route(**where, AuthorizationType=kind)
+    with pytest.raises(ClientError, match="only supported for routes with AuthorizationType JWT"):
+        gateway.update_route(**where, AuthorizationScopes=["read"])
+    gateway.update_route(**where, AuthorizationType="AWS_IAM")
     gateway.create_stage(ApiId=api, StageName="$default", AutoDeploy=True)
     assert called(server, api, "GET", "/iam").status == 403
-    assert called(server, api, "GET", "/jwt").status == 401
 
 
 def test_what_an_http_api_refuses(gateway):

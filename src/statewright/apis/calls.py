@@ -96,6 +96,10 @@ class CallContext:
     stage_variables: Mapping[str, str] = field(default_factory=dict)
     identity: JsonObject = field(default_factory=dict)
     authorizer: JsonObject | None = None
+    authorizer_2: JsonObject | None = None
+    """What format 2.0 of events shows of the authorizer: `lambda`, `jwt` or `iam`."""
+    usage_key: str | None = None
+    """The API key that an authorizer named."""
     request_override: JsonObject = field(default_factory=dict)
     response_override: JsonObject = field(default_factory=dict)
     binary_types: tuple[str, ...] = ()

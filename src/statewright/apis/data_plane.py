@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 from statewright import chance
 from statewright.apis.apis import Apis, Held
+from statewright.apis.authorizers.guards import Guards
 from statewright.apis.calls import (
     AWS,
     HTTP,
@@ -69,10 +70,11 @@ class DataPlane:
 
     def __init__(
         self, apis: Apis, clock: Clock, functions: LambdaProxy, first_class: FirstClass, http: HttpProxy,
-        wire: CallWire, mappings: Mappings,
+        wire: CallWire, mappings: Mappings, guards: Guards,
     ) -> None:  # fmt: skip
         self.apis: Final = apis
         self.clock: Final = clock
+        self.guards: Final = guards
         self._functions = functions
         self._first_class = first_class
         self._wire = wire
@@ -153,9 +155,9 @@ class DataPlane:
             buckets = Buckets(self.clock, throttle_of, ready.buckets if ready is not None else None)
             stage: CompiledStage
             if is_http:
-                stage = HttpStage(held.api.settings, snapshot, self._http_calls, buckets.bucket)
+                stage = HttpStage(held.api.settings, snapshot, self._http_calls, buckets.bucket, self.guards)
             else:
-                stage = RestStage(held.api.settings, snapshot, self._rest_calls, self._key, buckets.bucket)
+                stage = RestStage(held.api.settings, snapshot, self._rest_calls, self._key, buckets.bucket, self.guards)
             ready = self._ready[api_id, name] = _Ready(
                 stage,
                 member,

@@ -9,11 +9,13 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from statewright.apis.authorizers.verdicts import Refusal
 from statewright.apis.calls import CallContext, Request, Response
 from statewright.payload import Json, JsonMapping, dump_json
 
 _NAMES: Final = {
-    "ACCESS_DENIED": "AccessDeniedException", "EXPIRED_TOKEN": "ExpiredTokenException",
+    "ACCESS_DENIED": "AccessDeniedException", "AUTHORIZER_CONFIGURATION_ERROR": "AuthorizerConfigurationException",
+    "AUTHORIZER_FAILURE": "AuthorizerFailureException", "EXPIRED_TOKEN": "ExpiredTokenException",
     "INVALID_API_KEY": "ForbiddenException", "INVALID_SIGNATURE": "InvalidSignatureException",
     "MISSING_AUTHENTICATION_TOKEN": "MissingAuthenticationTokenException", "UNAUTHORIZED": "UnauthorizedException",
     "BAD_REQUEST_BODY": "BadRequestException", "BAD_REQUEST_PARAMETERS": "BadRequestException",
@@ -39,6 +41,8 @@ _MESSAGES: Final = {
 }  # fmt: skip
 _SPACED: Final = frozenset({"BAD_REQUEST_BODY", "BAD_REQUEST_PARAMETERS"})
 """Types whose body has a blank after the colon, as has that of `Internal server error` (recorded)."""
+_SILENT: Final = frozenset({"AUTHORIZER_CONFIGURATION_ERROR", "AUTHORIZER_FAILURE"})
+"""Types whose message is null. Source: reports of users of the service."""
 TEMPLATE: Final = '{"message":$context.error.messageString}'
 _JSON: Final = "application/json"
 _PLACE: Final = re.compile(
@@ -53,10 +57,18 @@ class GatewayResponses:
         """`given` are those that the API has set, by type."""
         self._given = given
 
+    def refused(self, refusal: Refusal, request: Request, context: CallContext) -> Response:
+        """The answer to a request that an authorizer does not let in."""
+        response = self.response(refusal.kind, request, context, refusal.message)
+        if refusal.name is not None:
+            response.headers[0] = ("x-amzn-ErrorType", refusal.name)
+        return response
+
     def response(self, kind: str, request: Request, context: CallContext, message: str | None = None) -> Response:
         """The answer of a type. A type that is not known is an error of integration (500, or 502 for `MALFORMED`)."""
         status = STATUSES.get(kind) or (502 if kind == "MALFORMED" else 500)
-        text = message or _MESSAGES.get(kind) or ("Internal server error" if status >= 500 else "Forbidden")
+        own_text = "Internal server error" if status >= 500 else "Forbidden"
+        text = None if kind in _SILENT else message or _MESSAGES.get(kind) or own_text
         given = self._given.get(kind) or self._given.get("DEFAULT_4XX" if status < 500 else "DEFAULT_5XX") or {}
         values = {**context.shown(), "error": {"message": text, "messageString": dump_json(text), "responseType": kind}}
         templates = given.get("responseTemplates") or {}

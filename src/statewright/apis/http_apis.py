@@ -13,6 +13,8 @@ from typing import Final
 
 import orjson
 
+from statewright.apis.authorizers.guards import Guards
+from statewright.apis.authorizers.verdicts import Guard, Refusal
 from statewright.apis.calls import (
     CallContext,
     CallIntegration,
@@ -22,6 +24,7 @@ from statewright.apis.calls import (
     Response,
 )
 from statewright.apis.cors import Cors, Shared
+from statewright.apis.gateway_responses import STATUSES
 from statewright.apis.records import INTEGRATION, ROUTE, Snapshot
 from statewright.apis.routing import ANY, Found, Router
 from statewright.apis.throttling import Bucket
@@ -47,9 +50,7 @@ class HttpRoute:
     key: str
     id: str
     integration: Integration | None
-    authorization: str = "NONE"
-    authorizer: str = ""
-    scopes: tuple[str, ...] = ()
+    guard: Guard | None = None
     bucket: Bucket | None = None
     """Throttles the route."""
 
@@ -64,6 +65,8 @@ UNAUTHORIZED: Final = (401, "Unauthorized")
 FORBIDDEN: Final = (403, "Forbidden")
 FAILED: Final = (500, "Internal Server Error")
 TOO_MANY: Final = (429, "Too Many Requests")
+REFUSED: Final = {401: UNAUTHORIZED, 403: FORBIDDEN}
+"""The answers to refusals of authorizers by their status; all others are `FAILED`."""
 UNAVAILABLE: Final = (503, "Service Unavailable")
 _ANSWERS: Final = {"INTEGRATION_TIMEOUT": UNAVAILABLE, "REQUEST_TOO_LARGE": (413, "Request Entity Too Large")}
 """The answers to failures of integrations by their kind; all others are `FAILED`."""
@@ -78,6 +81,7 @@ class HttpStage:
         snapshot: Snapshot,
         calls: Mapping[str, CallIntegration],
         bucket_of: Callable[[str], Bucket | None],
+        guards: Guards,
     ) -> None:
         """`settings` are those of the API; `calls` call integrations by their type; `bucket_of` is asked by route."""
         self.cors: Final = Cors.of(settings.get("CorsConfiguration"))
@@ -88,11 +92,8 @@ class HttpStage:
         for route_id, one in snapshot.get(ROUTE, {}).items():
             key = one["RouteKey"]
             target = (one.get("Target") or "").removeprefix("integrations/")
-            route = HttpRoute(
-                key, route_id, integrations.get(target), one.get("AuthorizationType") or "NONE",
-                one.get("AuthorizerId") or "", tuple(one.get("AuthorizationScopes") or ()),
-                bucket_of(key),
-            )  # fmt: skip
+            guard = guards.of_route(one, snapshot)
+            route = HttpRoute(key, route_id, integrations.get(target), guard, bucket_of(key))
             if key == DEFAULT_ROUTE:
                 self._default = route
             else:
@@ -130,11 +131,12 @@ class HttpStage:
         assert route.integration is not None
         if route.bucket is not None and not route.bucket.take():
             return refusal(*TOO_MANY)
-        if route.authorization != "NONE":
-            # No authorizer can be asked in this version: the route stays closed.
-            return refusal(*(UNAUTHORIZED if route.authorization == "JWT" else FORBIDDEN))
         context.resource_path, context.resource_id, context.http_method = route.key, route.id, request.method
         context.path_parameters = found.parameters
+        if route.guard is not None:
+            refused = await route.guard(request, context)
+            if refused is not None:
+                return refused_by(refused)
         try:
             response = await self._calls[_kind(route.integration)](route.integration, request, context)
         except IntegrationFailed as problem:
@@ -146,6 +148,13 @@ class HttpStage:
 def without_connection(response: Response) -> None:
     """Take headers of an integration's connection out of its response."""
     response.headers = [one for one in response.headers if one[0].lower() not in _DROPPED]
+
+
+def refused_by(given: Refusal) -> Response:
+    """The answer to a request that an authorizer does not let in."""
+    response = refusal(*REFUSED.get(STATUSES[given.kind] or 500, FAILED))
+    response.headers += given.headers
+    return response
 
 
 def _kind(integration: Integration) -> str:

@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from statewright.apis.authorizers.guards import Guards
+from statewright.apis.authorizers.verdicts import Guard
 from statewright.apis.body_models import fits
 from statewright.apis.calls import (
     AWS,
@@ -66,7 +68,7 @@ class RestMethod:
     """Parameters that a request must have, in the order in which a refusal names them."""
     schemas: Mapping[str, JsonMapping] | None = None
     """Schemas of bodies by content type, where bodies are checked."""
-    authorization: str = "NONE"
+    guard: Guard | None = None
     bucket: Bucket | None = None
     """Throttles the method."""
 
@@ -81,10 +83,12 @@ class RestStage:
         calls: Mapping[str, CallIntegration],
         find_key: FindKey,
         bucket_of: Callable[[str], Bucket | None],
+        guards: Guards,
     ) -> None:
         """`settings` are those of the API; `calls` call integrations by their type; `bucket_of` is asked by method."""
         self._calls = calls
         self._find_key = find_key
+        self._key_of_authorizer = settings.get("apiKeySource") == "AUTHORIZER"
         self._binary = tuple(settings.get("binaryMediaTypes") or ())
         self._responses = GatewayResponses(snapshot.get(GATEWAY_RESPONSE, {}))
         self._models = {name: _schema(one.get("schema") or "{}") for name, one in snapshot.get(MODEL, {}).items()}
@@ -93,7 +97,8 @@ class RestStage:
             for http_method, method in (one.get("methods") or {}).items():
                 made = _method(resource_id, one["path"], http_method, method, snapshot, self._models)
                 bucket = bucket_of(f"{one['path']}/{http_method}")
-                self._router.add(http_method, one["path"], replace(made, bucket=bucket))
+                guard = guards.of_method(method, snapshot)
+                self._router.add(http_method, one["path"], replace(made, guard=guard, bucket=bucket))
 
     def shares_with(self, path: str, _origin: str) -> Shared:
         """How far pages of an origin may call a path: a REST API with CORS has a method OPTIONS there."""
@@ -118,6 +123,12 @@ class RestStage:
         method = found.target
         context.resource_path, context.resource_id = method.path, method.resource_id
         context.path_parameters = found.parameters
+        if method.bucket is not None and not method.bucket.take():
+            return self._responses.response("THROTTLED", request, context)
+        if method.guard is not None:
+            asked = await method.guard(request, context)
+            if asked is not None:
+                return self._responses.refused(asked, request, context)
         refused = self._checked(method, request, context)
         if refused is not None:
             return refused
@@ -139,14 +150,8 @@ class RestStage:
 
     def _checked(self, method: RestMethod, request: Request, context: CallContext) -> Response | None:
         """The refusal of a request that may not pass; `None` for all others."""
-        if method.bucket is not None and not method.bucket.take():
-            return self._responses.response("THROTTLED", request, context)
-        if method.authorization != "NONE":
-            # No authorizer can be asked in this version: the method stays closed.
-            kind = "MISSING_AUTHENTICATION_TOKEN" if method.authorization == "AWS_IAM" else "UNAUTHORIZED"
-            return self._responses.response(kind, request, context)
         if method.key_required:
-            value = request.header("x-api-key")
+            value = context.usage_key if self._key_of_authorizer else request.header("x-api-key")
             key = self._find_key(value, context.api_id, context.stage) if value else None
             if key is None:
                 return self._responses.response("INVALID_API_KEY", request, context)
@@ -201,7 +206,7 @@ def _method(
     integration = method.get("methodIntegration")
     return RestMethod(
         resource_id, path, http_method, integration_of(integration) if integration else None,
-        bool(method.get("apiKeyRequired")), tuple(required), schemas, method.get("authorizationType") or "NONE",
+        bool(method.get("apiKeyRequired")), tuple(required), schemas,
     )  # fmt: skip
 
 

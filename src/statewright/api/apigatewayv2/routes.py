@@ -1,4 +1,4 @@
-"""Operations on the routes, integrations and authorizers of HTTP APIs."""
+"""Operations on the routes and integrations of HTTP APIs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from statewright.api.apigatewayv2.changes import change
 from statewright.api.apigatewayv2.http_apis import page
 from statewright.api.operations import App, Call, operation
 from statewright.apis.apis import Held
+from statewright.apis.authorizers.checks import check_route_authorization
 from statewright.apis.errors import bad_request, conflict, not_found
 from statewright.apis.http_apis import DEFAULT_ROUTE, TIMEOUT_MS
 from statewright.apis.integrations.first_class import check_subtype
@@ -24,17 +25,13 @@ _INTEGRATION: Final = (
     "IntegrationType", "IntegrationUri", "PayloadFormatVersion", "RequestParameters", "ResponseParameters",
     "TimeoutInMillis", "TlsConfig",
 )  # fmt: skip
-_AUTHORIZER: Final = (
-    "AuthorizerCredentialsArn", "AuthorizerPayloadFormatVersion", "AuthorizerResultTtlInSeconds", "AuthorizerType",
-    "AuthorizerUri", "EnableSimpleResponses", "IdentitySource", "IdentityValidationExpression", "JwtConfiguration",
-    "Name",
-)  # fmt: skip
 _KEY: Final = re.compile(r"(GET|PUT|POST|DELETE|PATCH|OPTIONS|HEAD|ANY) (/\S*)")
 _SEGMENT: Final = re.compile(r"\{[A-Za-z0-9._:-]+\+?\}|[^{}]*")
 _NOUNS: Final = {ROUTE: "Route", INTEGRATION: "Integration", AUTHORIZER: "Authorizer"}
 
 
-def _api(app: App, request: JsonMapping) -> Held:
+def api_of(app: App, request: JsonMapping) -> Held:
+    """The API of a request. Raises: ApiError (`NotFoundException`)."""
     return app.services.apis.get(request["ApiId"], HTTP_API)
 
 
@@ -46,17 +43,20 @@ def member(held: Held, kind: str, id: str) -> Member:
     return found
 
 
-def _given(request: JsonMapping, names: tuple[str, ...]) -> JsonObject:
+def given(request: JsonMapping, names: tuple[str, ...]) -> JsonObject:
+    """The members of a request that have a value."""
     return {name: request[name] for name in names if request.get(name) is not None}
 
 
-def _shown(one: Member) -> JsonObject:
+def shown(one: Member) -> JsonObject:
+    """A route, an integration or an authorizer as its operations show it."""
     return {f"{_NOUNS[one.kind]}Id": one.id, **one.settings}
 
 
-async def _put(app: App, held: Held, one: Member) -> Json:
+async def put(app: App, held: Held, one: Member) -> Json:
+    """Write a member, and show it."""
     [written] = await app.services.apis.write(held, one)
-    return _shown(written)
+    return shown(written)
 
 
 # ------------------------------------------------------------------ routes
@@ -86,6 +86,7 @@ def _check_route(held: Held, settings: JsonMapping, own: str = "") -> None:
     authorizer = settings.get("AuthorizerId")
     if authorizer is not None and authorizer not in held.of(AUTHORIZER):
         raise not_found(f"Unable to find Authorizer with ID {authorizer}")
+    check_route_authorization(settings, {one.id: one.settings for one in held.of(AUTHORIZER).values()})
 
 
 def _without_names(key: str) -> str:
@@ -96,45 +97,46 @@ def _without_names(key: str) -> str:
 @change("apigatewayv2", "CreateRoute")
 async def create_route(app: App, _call: Call, request: Json) -> Json:
     """Create a route."""
-    held = _api(app, request)
-    settings = {"ApiKeyRequired": False, "AuthorizationType": "NONE", **_given(request, _ROUTE)}
+    held = api_of(app, request)
+    settings = {"ApiKeyRequired": False, "AuthorizationType": "NONE", **given(request, _ROUTE)}
     _check_route(held, settings)
-    return await _put(app, held, app.services.apis.new(ROUTE, settings))
+    return await put(app, held, app.services.apis.new(ROUTE, settings))
 
 
 @operation("apigatewayv2", "GetRoute")
 async def get_route(app: App, _call: Call, request: Json) -> Json:
     """Show a route."""
-    return _shown(member(_api(app, request), ROUTE, request["RouteId"]))
+    return shown(member(api_of(app, request), ROUTE, request["RouteId"]))
 
 
 @operation("apigatewayv2", "GetRoutes")
 async def get_routes(app: App, _call: Call, request: Json) -> Json:
     """List routes."""
-    return _listed(app, request, ROUTE)
+    return listed(app, request, ROUTE)
 
 
 @change("apigatewayv2", "UpdateRoute")
 async def update_route(app: App, _call: Call, request: Json) -> Json:
     """Change a route."""
-    held = _api(app, request)
+    held = api_of(app, request)
     found = member(held, ROUTE, request["RouteId"])
-    settings = {**found.settings, **_given(request, _ROUTE)}
+    settings = {**found.settings, **given(request, _ROUTE)}
     _check_route(held, settings, found.id)
-    return await _put(app, held, app.services.apis.changed(found, settings))
+    return await put(app, held, app.services.apis.changed(found, settings))
 
 
 @change("apigatewayv2", "DeleteRoute")
 async def delete_route(app: App, _call: Call, request: Json) -> Json:
     """Delete a route."""
-    held = _api(app, request)
+    held = api_of(app, request)
     await app.services.apis.write(held, delete=[member(held, ROUTE, request["RouteId"])])
     return {}
 
 
-def _listed(app: App, request: JsonMapping, kind: str) -> Json:
-    of = _api(app, request).of(kind)
-    return page(request, [_shown(of[key]) for key in sorted(of)], f"{_NOUNS[kind]}Id")
+def listed(app: App, request: JsonMapping, kind: str) -> Json:
+    """One page of the members of a kind."""
+    of = api_of(app, request).of(kind)
+    return page(request, [shown(of[key]) for key in sorted(of)], f"{_NOUNS[kind]}Id")
 
 
 # ------------------------------------------------------------------ integrations
@@ -174,44 +176,44 @@ def _check_integration(settings: JsonObject) -> None:
 @change("apigatewayv2", "CreateIntegration")
 async def create_integration(app: App, _call: Call, request: Json) -> Json:
     """Create an integration."""
-    held = _api(app, request)
-    settings = {"ConnectionType": "INTERNET", "TimeoutInMillis": TIMEOUT_MS, **_given(request, _INTEGRATION)}
+    held = api_of(app, request)
+    settings = {"ConnectionType": "INTERNET", "TimeoutInMillis": TIMEOUT_MS, **given(request, _INTEGRATION)}
     if settings["IntegrationType"] == "AWS_PROXY" and not settings.get("IntegrationSubtype"):
         settings.setdefault("IntegrationMethod", "POST")
     _check_integration(settings)
-    return await _put(app, held, app.services.apis.new(INTEGRATION, settings))
+    return await put(app, held, app.services.apis.new(INTEGRATION, settings))
 
 
 @operation("apigatewayv2", "GetIntegration")
 async def get_integration(app: App, _call: Call, request: Json) -> Json:
     """Show an integration."""
-    return _shown(member(_api(app, request), INTEGRATION, request["IntegrationId"]))
+    return shown(member(api_of(app, request), INTEGRATION, request["IntegrationId"]))
 
 
 @operation("apigatewayv2", "GetIntegrations")
 async def get_integrations(app: App, _call: Call, request: Json) -> Json:
     """List integrations."""
-    return _listed(app, request, INTEGRATION)
+    return listed(app, request, INTEGRATION)
 
 
 @change("apigatewayv2", "UpdateIntegration")
 async def update_integration(app: App, _call: Call, request: Json) -> Json:
     """Change an integration."""
-    held = _api(app, request)
+    held = api_of(app, request)
     found = member(held, INTEGRATION, request["IntegrationId"])
-    settings = {**found.settings, **_given(request, _INTEGRATION)}
+    settings = {**found.settings, **given(request, _INTEGRATION)}
     if "RequestParameters" in request:
         merged = {**found.settings.get("RequestParameters", {}), **(request["RequestParameters"] or {})}
         # An empty value removes a parameter. Source: API reference, UpdateIntegration.
         settings["RequestParameters"] = {name: value for name, value in merged.items() if value != ""}
     _check_integration(settings)
-    return await _put(app, held, app.services.apis.changed(found, settings))
+    return await put(app, held, app.services.apis.changed(found, settings))
 
 
 @change("apigatewayv2", "DeleteIntegration")
 async def delete_integration(app: App, _call: Call, request: Json) -> Json:
     """Delete an integration that no route has."""
-    held = _api(app, request)
+    held = api_of(app, request)
     found = member(held, INTEGRATION, request["IntegrationId"])
     if any(one.settings.get("Target") == f"integrations/{found.id}" for one in held.of(ROUTE).values()):
         raise conflict(f"Cannot delete Integration '{found.id}': it is referenced by a Route")

@@ -18,7 +18,7 @@ SERVICE: Final = Service(
     document="apis.md",
     package=__package__,
     regions=APART,
-    operations=("http_apis", "routes", "stages"),
+    operations=("http_apis", "routes", "authorizers", "stages"),
     protocols=(REST,),
     wires=f"{__package__}.wires",
     signed_for="apigateway",
@@ -38,6 +38,8 @@ def build_apis(make: Building) -> Apis:
 
 def build_data_plane(make: Building) -> DataPlane:
     """Build the part that answers requests to APIs."""
+    from statewright.apis.authorizers.guards import Guards
+    from statewright.apis.authorizers.results import Results
     from statewright.apis.data_plane import DataPlane
     from statewright.apis.integrations.first_class import FirstClass
     from statewright.apis.integrations.http_proxy import HttpProxy
@@ -46,12 +48,14 @@ def build_data_plane(make: Building) -> DataPlane:
     from statewright.apis.integrations.service_calls import ServiceCalls
 
     ground, functions = make.ground, make(build_functions)
+    proxy = LambdaProxy(functions, ground.clock)
     return DataPlane(
         make(build_apis),
         ground.clock,
-        LambdaProxy(functions, ground.clock),
+        proxy,
         FirstClass(ServiceCalls(ground.deliveries.calls), ground.clock),
         HttpProxy(ground.clock, ground.config.http.allow),
         ground.wire(),
         Mappings(ground.engine.heavy.run, ground.engine.heavy.run_elsewhere),
+        Guards(proxy.invoke, Results(ground.clock), ground.clock),
     )

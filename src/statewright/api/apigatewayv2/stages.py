@@ -25,7 +25,8 @@ def _api(app: App, request: JsonMapping) -> Held:
     return app.services.apis.get(request["ApiId"], HTTP_API)
 
 
-def _stage(held: Held, name: str) -> Member:
+def stage_of(held: Held, name: str) -> Member:
+    """A stage of an API. Raises: ApiError (`NotFoundException`)."""
     found = held.of(STAGE).get(name)
     if found is None:
         raise not_found(f"Unable to find Stage with name {name}")
@@ -85,7 +86,7 @@ async def create_stage(app: App, _call: Call, request: Json) -> Json:
 @operation("apigatewayv2", "GetStage")
 async def get_stage(app: App, _call: Call, request: Json) -> Json:
     """Show a stage."""
-    return _shown(_stage(_api(app, request), request["StageName"]))
+    return _shown(stage_of(_api(app, request), request["StageName"]))
 
 
 @operation("apigatewayv2", "GetStages")
@@ -99,7 +100,7 @@ async def get_stages(app: App, _call: Call, request: Json) -> Json:
 async def update_stage(app: App, _call: Call, request: Json) -> Json:
     """Change a stage."""
     held = _api(app, request)
-    found = _stage(held, request["StageName"])
+    found = stage_of(held, request["StageName"])
     settings, also = _settings(app, held, request, found.settings)
     [written, *_] = await app.services.apis.write(held, app.services.apis.changed(found, settings), *also)
     return _shown(written)
@@ -109,7 +110,7 @@ async def update_stage(app: App, _call: Call, request: Json) -> Json:
 async def delete_stage(app: App, _call: Call, request: Json) -> Json:
     """Delete a stage."""
     held = _api(app, request)
-    await app.services.apis.write(held, delete=[_stage(held, request["StageName"])])
+    await app.services.apis.write(held, delete=[stage_of(held, request["StageName"])])
     return {}
 
 
@@ -163,7 +164,7 @@ async def create_deployment(app: App, _call: Call, request: Json) -> Json:
     made = app.services.apis.deployment(held, {"AutoDeployed": False, **given})
     stages: list[Member] = []
     if request.get("StageName"):
-        stage = _stage(held, request["StageName"])
+        stage = stage_of(held, request["StageName"])
         if stage.settings.get("auto"):
             raise bad_request("Deployment ID cannot be set on a stage with AutoDeploy enabled")
         stages = [app.services.apis.changed(stage, {**stage.settings, "deployment": made.id})]

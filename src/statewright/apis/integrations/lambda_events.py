@@ -46,8 +46,8 @@ def trace_id(context: CallContext) -> str:
     return f"Root=1-{context.time_ms // 1000:08x}-{context.request_id.replace('-', '')[:24]}"
 
 
-def event_1(request: Request, context: CallContext, *, version: bool = False) -> JsonObject:
-    """The event in format 1.0; that of an HTTP API names its `version`."""
+def event_1(request: Request, context: CallContext, *, version: bool = False, with_body: bool = True) -> JsonObject:
+    """The event in format 1.0; that of an HTTP API names its `version`, that of an authorizer has no body."""
     headers: dict[str, str] = {}
     multi: dict[str, list[str]] = {}
     spelling: dict[str, str] = {}
@@ -61,7 +61,6 @@ def event_1(request: Request, context: CallContext, *, version: bool = False) ->
         headers[shown] = value
         multi.setdefault(shown, []).append(value)
     query = request.query
-    body, is_binary = _body(request, context.binary_types)
     event: JsonObject = {
         "resource": context.resource_path, "path": request.path, "httpMethod": request.method, "headers": headers,
         "multiValueHeaders": multi,
@@ -70,8 +69,9 @@ def event_1(request: Request, context: CallContext, *, version: bool = False) ->
         "pathParameters": dict(context.path_parameters) or None,
         "stageVariables": dict(context.stage_variables) or None,
         "requestContext": _request_context(context),
-        "body": body, "isBase64Encoded": is_binary,
     }  # fmt: skip
+    if with_body:
+        event["body"], event["isBase64Encoded"] = _body(request, context.binary_types)
     return {"version": "1.0", **event} if version else event
 
 
@@ -101,8 +101,11 @@ def _request_context(context: CallContext) -> JsonObject:
     return found
 
 
-def event_2(request: Request, context: CallContext) -> JsonObject:
-    """The event in format 2.0, of HTTP APIs and of the URLs of functions; members without a value are left out."""
+def event_2(request: Request, context: CallContext, *, with_body: bool = True) -> JsonObject:
+    """The event in format 2.0, of HTTP APIs and of the URLs of functions; members without a value are left out.
+
+    That of an authorizer has no body.
+    """
     headers: dict[str, str] = {}
     cookies: list[str] = []
     for name, value in request.headers:
@@ -127,6 +130,8 @@ def event_2(request: Request, context: CallContext) -> JsonObject:
         event["pathParameters"] = {name: unquote(value) for name, value in context.path_parameters.items()}
     if context.stage_variables:
         event["stageVariables"] = dict(context.stage_variables)
+    if not with_body:
+        return event
     body, is_binary = _body_2(request)
     if body is not None:
         event["body"] = body
@@ -136,8 +141,8 @@ def event_2(request: Request, context: CallContext) -> JsonObject:
 
 def _http_context(request: Request, context: CallContext) -> JsonObject:
     found: JsonObject = {"accountId": context.account, "apiId": context.api_id}
-    if context.authorizer is not None:
-        found["authorizer"] = context.authorizer
+    if context.authorizer_2 is not None:
+        found["authorizer"] = context.authorizer_2
     found |= {
         "domainName": context.domain_name, "domainPrefix": context.domain_name.partition(".")[0],
         "http": {

@@ -1,0 +1,1 @@
+"""Authorizers of APIs: who may call a route or a method."""

@@ -1,0 +1,100 @@
+"""The guards of a stage: from the settings of authorizers to what checks requests.
+
+Owns which authorization types lead to which guard. A route whose authorizer is missing or cannot be asked here stays
+closed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from dataclasses import dataclass
+from typing import Final
+
+from statewright.apis.authorizers.identity import http_sources, rest_sources
+from statewright.apis.authorizers.lambda_authorizers import REQUEST, TOKEN, Invoke, LambdaAuthorizer, LambdaGuard
+from statewright.apis.authorizers.results import Results
+from statewright.apis.authorizers.verdicts import DENIED, Guard, Refusal
+from statewright.apis.calls import CallContext, Request
+from statewright.apis.integrations.mapping import selection_pattern
+from statewright.apis.records import AUTHORIZER, Snapshot
+from statewright.clock import Clock
+from statewright.payload import JsonMapping, dump_json
+
+log = logging.getLogger("statewright.apis")
+
+NONE: Final = "NONE"
+CUSTOM: Final = "CUSTOM"
+JWT: Final = "JWT"
+AWS_IAM: Final = "AWS_IAM"
+COGNITO: Final = "COGNITO_USER_POOLS"
+REST_TTL_SECONDS: Final = 300
+"""Default of REST APIs. Source: API reference, CreateAuthorizer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guards:
+    """Makes the guards of one region's stages."""
+
+    invoke: Invoke
+    results: Results
+    clock: Clock
+
+    def of_route(self, route: JsonMapping, snapshot: Snapshot) -> Guard | None:
+        """The guard of a route of an HTTP API; `None` for an open one."""
+        authorization = route.get("AuthorizationType") or NONE
+        if authorization == NONE:
+            return None
+        authorizer_id = route.get("AuthorizerId") or ""
+        settings = snapshot.get(AUTHORIZER, {}).get(authorizer_id)
+        if authorization == CUSTOM and settings is not None:
+            return self._asks(http_authorizer(authorizer_id, settings))
+        return closed
+
+    def of_method(self, method: JsonMapping, snapshot: Snapshot) -> Guard | None:
+        """The guard of a method of a REST API; `None` for an open one."""
+        authorization = method.get("authorizationType") or NONE
+        if authorization == NONE:
+            return None
+        authorizer_id = method.get("authorizerId") or ""
+        settings = snapshot.get(AUTHORIZER, {}).get(authorizer_id)
+        if authorization == CUSTOM and settings is not None:
+            return self._asks(rest_authorizer(authorizer_id, settings))
+        return closed
+
+    def _asks(self, authorizer: LambdaAuthorizer) -> Guard:
+        return LambdaGuard(authorizer, self.invoke, self.results, self.clock)
+
+
+async def closed(_request: Request, context: CallContext) -> Refusal | None:
+    """See `Guard`: refuses every request to a route that asks for what is not here."""
+    where = context.resource_path, context.api_id
+    log.warning("%s of the API %s is closed: its authorizer is missing, or cannot be asked here", *where)
+    return Refusal(DENIED)
+
+
+def _identity(authorizer_id: str, settings: JsonMapping) -> str:
+    digest = hashlib.sha256(dump_json(dict(sorted(settings.items()))).encode())
+    return f"{authorizer_id}:{digest.hexdigest()}"
+
+
+def http_authorizer(authorizer_id: str, settings: JsonMapping) -> LambdaAuthorizer:
+    """The Lambda authorizer that a row of an HTTP API describes."""
+    return LambdaAuthorizer(
+        _identity(authorizer_id, settings), REQUEST, settings.get("AuthorizerUri") or "",
+        http_sources(settings.get("IdentitySource") or ()), 1000 * (settings.get("AuthorizerResultTtlInSeconds") or 0),
+        settings.get("AuthorizerPayloadFormatVersion") or "2.0", bool(settings.get("EnableSimpleResponses")),
+    )  # fmt: skip
+
+
+def rest_authorizer(authorizer_id: str, settings: JsonMapping) -> LambdaAuthorizer:
+    """The Lambda authorizer that a row of a REST API describes."""
+    pattern = settings.get("identityValidationExpression")
+    ttl_seconds = settings.get("authorizerResultTtlInSeconds")
+    kind = settings["type"]
+    return LambdaAuthorizer(
+        _identity(authorizer_id, settings), kind, settings.get("authorizerUri") or "",
+        rest_sources(settings.get("identitySource")),
+        1000 * (REST_TTL_SECONDS if ttl_seconds is None else ttl_seconds),
+        token_pattern=selection_pattern(pattern) if pattern and kind == TOKEN else None,
+    )  # fmt: skip
