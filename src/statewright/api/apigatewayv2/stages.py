@@ -118,7 +118,7 @@ async def delete_stage(app: App, _call: Call, request: Json) -> Json:
 async def delete_route_settings(app: App, _call: Call, request: Json) -> Json:
     """Give a route the default settings of its stage again."""
     held = _api(app, request)
-    found, key = _stage(held, request["StageName"]), request["RouteKey"]
+    found, key = stage_of(held, request["StageName"]), request["RouteKey"]
     own = found.settings.get("RouteSettings") or {}
     if key not in own:
         raise not_found(f"Unable to find RouteSettings for route key {key}")
@@ -131,7 +131,7 @@ async def delete_route_settings(app: App, _call: Call, request: Json) -> Json:
 async def delete_access_log_settings(app: App, _call: Call, request: Json) -> Json:
     """End the access logs of a stage."""
     held = _api(app, request)
-    found = _stage(held, request["StageName"])
+    found = stage_of(held, request["StageName"])
     kept = {name: value for name, value in found.settings.items() if name != "AccessLogSettings"}
     await app.services.apis.write(held, app.services.apis.changed(found, kept))
     return {}
