@@ -97,7 +97,7 @@ class CallContext:
     identity: JsonObject = field(default_factory=dict)
     authorizer: JsonObject | None = None
     authorizer_2: JsonObject | None = None
-    """What format 2.0 of events shows of the authorizer: `lambda`, `jwt` or `iam`."""
+    """The authorizer as format 2.0 of events shows it: `lambda`, `jwt` or `iam`."""
     usage_key: str | None = None
     """The API key that an authorizer named."""
     request_override: JsonObject = field(default_factory=dict)

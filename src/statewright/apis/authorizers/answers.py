@@ -27,7 +27,7 @@ class NoVerdict(Exception):
 
 
 def verdict_of(done: Invoked, *, is_rest: bool, is_simple: bool) -> Verdict:
-    """What a function said. Raises: NoVerdict."""
+    """The verdict that a function gave. Raises: NoVerdict."""
     if len(done.payload) > LONGEST_ANSWER:
         raise NoVerdict(MISCONFIGURED, f"its answer is longer than {LONGEST_ANSWER} bytes")
     given = _parsed(done.payload)

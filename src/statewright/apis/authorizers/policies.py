@@ -34,7 +34,7 @@ class PolicyMalformed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What conditions look at: the client's address, its agent, and the time."""
+    """The facts that conditions compare: the client's address, its agent, and the time."""
 
     source_ip: str
     user_agent: str

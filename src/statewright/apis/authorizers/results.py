@@ -17,7 +17,7 @@ from statewright.payload import dump_json
 MOST_BYTES: Final = 16 << 20
 """Bytes of answers that are remembered, by region and account. Ours."""
 _ENTRY_BYTES: Final = 512
-"""What an entry costs beside its answer, about."""
+"""Memory of an entry beside its answer, about."""
 
 Key = tuple[str, str, bytes]
 """An API, a stage, and the digest of an authorizer's settings with an identity."""
