@@ -41,7 +41,7 @@ Guard = Callable[[Request, CallContext], Awaitable[Refusal | None]]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The answer of an authorizer's function about an identity: allowed or not, or a policy that decides by the request."""
+    """The answer of an authorizer's function: allowed or not, or a policy that decides by the request."""
 
     is_allowed: bool = False
     policy: Policy | None = None
