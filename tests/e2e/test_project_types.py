@@ -163,7 +163,7 @@ Resources:
 """
 
 EMPTY = "Resources:\n  Other: {Type: AWS::SQS::Queue}\n"
-LEFT_OUT = {"Permission", "Address", "Both"}
+LEFT_OUT = {"Permission", "Both"}
 
 
 def deploy(capsys: pytest.CaptureFixture[str], server: Server, place: Path, *more: str) -> dict[str, Any]:

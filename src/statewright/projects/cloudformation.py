@@ -329,9 +329,10 @@ class Stack:
             )
         return name
 
-    def _is_evaluated(self, kind: str) -> bool:
-        """True if the properties of a type have an effect: a server calls the functions of custom resources."""
-        return is_evaluated(kind) or (self.is_served and is_custom(kind))
+    def _is_evaluated(self, body: Mapping[str, Json]) -> bool:
+        """True if the properties of a resource have an effect: a server calls the functions of custom resources."""
+        kind = body["Type"]
+        return is_evaluated(kind, body.get("Properties")) or (self.is_served and is_custom(kind))
 
     def _own(self, name: str) -> str:
         """The id in the project of a resource of this stack; other names as they are."""
@@ -347,7 +348,7 @@ class Stack:
         name = body.get("Condition")
         if name is None:
             return True
-        if not self._is_evaluated(body["Type"]):
+        if not self._is_evaluated(body):
             with self._quietly():
                 try:
                     return self.condition(name) if isinstance(name, str) else True
@@ -374,7 +375,7 @@ class Stack:
                 )
         own = self.prefix + id_
         kind = body["Type"]
-        if not self._is_evaluated(kind):
+        if not self._is_evaluated(body):
             # It is left out, so that nothing about it may fail.
             return Resource(own, kind, self._name_alone(kind, body), (), place)
         # The properties of a nested stack in a file are evaluated when it is read.
@@ -417,7 +418,7 @@ class Stack:
     def _left_out(self, id_: str) -> bool:
         """True if a resource is not made; a DependsOn may name such a resource."""
         body = self.section("Resources").get(id_)
-        if isinstance(body, dict) and isinstance(body.get("Type"), str) and not self._is_evaluated(body["Type"]):
+        if isinstance(body, dict) and isinstance(body.get("Type"), str) and not self._is_evaluated(body):
             return True
         name = body.get("Condition") if isinstance(body, dict) else None
         with self._quietly():

@@ -53,7 +53,7 @@ def _check_transforms(stack: Stack) -> None:
 def _is_idle(body: Mapping[str, Json]) -> bool:
     """True for a resource that is left out: its loops and includes are not written out, so that none can fail."""
     kind = body.get("Type")
-    return isinstance(kind, str) and not is_evaluated(kind)
+    return isinstance(kind, str) and not is_evaluated(kind, body.get("Properties"))
 
 
 class _Expansion:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from statewright.payload import Json
+from statewright.projects.deploy.compute.function_urls import PERMISSION, opens_url
 from statewright.projects.deploy.registry import is_known, is_made, kind_of
 from statewright.projects.resources import Resource
 from statewright.projects.sources import Sources
@@ -17,12 +19,11 @@ WITHOUT_EFFECT: Final = frozenset(
         "AWS::CDK::Metadata",
         "AWS::CloudFormation::WaitConditionHandle",
         "AWS::Lambda::LayerVersionPermission",
-        "AWS::Lambda::Permission",
         "AWS::SNS::TopicPolicy",
         "AWS::SQS::QueuePolicy",
     }
 )
-"""Types that are left out without a word: permissions, which are not enforced here, and plain metadata."""
+"""Types that are left out without a word: permissions that are not enforced here, and plain metadata."""
 
 NESTED: Final = {"AWS::CloudFormation::Stack": "TemplateURL", "AWS::Serverless::Application": "Location"}
 """Types that stand for another template, and the property that says where it is. Readers say more about them."""
@@ -48,7 +49,6 @@ _LOST: Final = {
     "AWS::Kinesis": "streams are not supported",
     "AWS::CloudFormation::CustomResource": "its provider is not called, so its effects are missing",
     "Custom": "its provider is not called, so its effects are missing",
-    "AWS::Lambda::Url": "function URLs are not supported",
     "AWS::Logs": "only log groups and their filters are created; streams and destinations are not",
     "AWS::SES": "no mail is sent",
     "AWS::Events": "only buses, rules, archives, connections and API destinations are created",
@@ -67,8 +67,10 @@ def what_is_lost(kind: str) -> str:
     return _LOST.get(kind) or _LOST.get(service) or _OTHERWISE
 
 
-def is_evaluated(kind: str) -> bool:
-    """True if the properties of a type have an effect; those of others are not evaluated, so that none can fail."""
+def is_evaluated(kind: str, properties: Json = None) -> bool:
+    """True if the properties of a resource have an effect; those of others are not evaluated, so that none can fail."""
+    if kind == PERMISSION:
+        return opens_url(properties)
     return is_made(kind) or kind in _SERVERLESS or kind in NESTED
 
 

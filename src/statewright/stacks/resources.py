@@ -76,7 +76,8 @@ class Resources:
             resource.type,
             chosen,
             self.nested.arn(stack, resource.id, chosen) if is_nested else "",
-            folded=resource.properties if is_made else planned.written,
+            # What has no effect was not evaluated.
+            folded=resource.properties if is_made and resource.properties else planned.written,
             resolved=properties,
             needs=resource.depends_on,
             deletion=planned.deletion,

@@ -420,11 +420,32 @@ def test_roles_and_apis_are_there_for_those_who_refer_to_them(tmp_path: Path) ->
 
 
 def test_properties_that_nobody_knows_are_told(tmp_path: Path) -> None:
-    project = function(tmp_path, "Timeouts: 3\nFunctionUrlConfig: {AuthType: NONE}\n")
+    project = function(tmp_path, "Timeouts: 3\nTenancyConfig: {TenantIsolationMode: PER_TENANT}\n")
     assert texts(project, "WARNING") == [
         '9: Work: AWS::Serverless::Function has no property Timeouts; did you mean "Timeout"?',
-        "10: Work: FunctionUrlConfig changes nothing here: function URLs are not supported",
+        "10: Work: TenancyConfig changes nothing here: tenants share workers",
     ]
+
+
+def test_a_function_url_becomes_a_url_and_what_opens_it(tmp_path: Path) -> None:
+    text = "FunctionUrlConfig: {AuthType: NONE, Cors: {AllowOrigins: ['*']}, InvokeMode: BUFFERED}\n"
+    plain = function(tmp_path, text)
+    assert plain.resources["WorkUrl"].properties == {
+        "TargetFunctionArn": {"Ref": "Work"}, "AuthType": "NONE", "Cors": {"AllowOrigins": ["*"]},
+        "InvokeMode": "BUFFERED",
+    }  # fmt: skip
+    assert plain.resources["WorkUrlPublicPermissions"].properties == {
+        "Action": "lambda:InvokeFunctionUrl", "Principal": "*", "FunctionName": {"Ref": "Work"},
+        "FunctionUrlAuthType": "NONE",
+    }  # fmt: skip
+    aliased = function(tmp_path, f"{text}AutoPublishAlias: live\n")
+    url = aliased.resources["WorkUrl"]
+    assert url.properties["Qualifier"] == "live"
+    assert set(url.depends_on) == {"Work", "WorkAliaslive"}
+    assert aliased.resources["WorkUrlPublicPermissions"].properties["FunctionName"] == {"Ref": "WorkAliaslive"}
+    signed = function(tmp_path, "FunctionUrlConfig: {AuthType: AWS_IAM}\n")
+    assert "WorkUrlPublicPermissions" not in signed.resources
+    assert texts(plain, "WARNING") == []
 
 
 def test_a_template_that_forgot_its_transform_is_read(tmp_path: Path) -> None:

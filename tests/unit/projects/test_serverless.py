@@ -581,3 +581,46 @@ def test_http_api_events_become_routes_of_one_api(tmp_path: Path) -> None:
     assert project.resources["HttpApi"].properties["CorsConfiguration"]["AllowOrigins"] == ["*"]
     assert project.resources["HttpApiStage"].properties["AutoDeploy"] is True
     assert [text for text in texts(project) if "stays closed" in text]
+
+
+def test_urls_of_functions(tmp_path: Path) -> None:
+    project = service(
+        tmp_path,
+        """\
+        functions:
+          open-one: {handler: app.handler, url: true}
+          closed: {handler: app.handler, url: {authorizer: aws_iam, cors: true, invokeMode: RESPONSE_STREAM}}
+          warm: {handler: app.handler, provisionedConcurrency: 1, url: {cors: {allowedOrigins: [https://a.example]}}}
+          none: {handler: app.handler, url: false}
+        """,
+    )
+    urls = {id_: one.properties for id_, one in project.resources.items() if one.type == "AWS::Lambda::Url"}
+    assert urls == {
+        "OpenDashoneLambdaFunctionUrl": {
+            "AuthType": "NONE", "TargetFunctionArn": {"Ref": "OpenDashoneLambdaFunction"},
+        },
+        "ClosedLambdaFunctionUrl": {
+            "AuthType": "AWS_IAM", "TargetFunctionArn": {"Ref": "ClosedLambdaFunction"},
+            "InvokeMode": "RESPONSE_STREAM",
+            "Cors": {
+                "AllowOrigins": ["*"], "AllowMethods": ["*"],
+                "AllowHeaders": ["Content-Type", "X-Amz-Date", "Authorization", "X-Api-Key", "X-Amz-Security-Token",
+                                 "X-Amzn-Trace-Id"],
+            },
+        },
+        "WarmLambdaFunctionUrl": {
+            "AuthType": "NONE", "TargetFunctionArn": {"Ref": "WarmLambdaFunction"}, "Qualifier": "provisioned",
+            "Cors": {"AllowOrigins": ["https://a.example"]},
+        },
+    }  # fmt: skip
+    assert "WarmProvConcLambdaAlias" in project.resources["WarmLambdaFunctionUrl"].depends_on
+    opening = {
+        id_: one.properties["FunctionName"]
+        for id_, one in project.resources.items()
+        if one.type == "AWS::Lambda::Permission"
+    }
+    assert opening == {
+        "OpenDashoneLambdaPermissionFnUrl": {"Ref": "OpenDashoneLambdaFunction"},
+        "WarmLambdaPermissionFnUrl": {"Ref": "WarmProvConcLambdaAlias"},
+    }
+    assert texts(project, "WARNING") == []

@@ -39,7 +39,7 @@ def needs_of(project: Project, left_out: Iterable[str]) -> list[Need]:
     """The resources among those left out that resources which are made use, in the order of the project."""
     users: dict[str, list[str]] = {id_: [] for id_ in left_out if not _is_idle(project.resources.get(id_))}
     for resource in project.resources.values():
-        if not is_made(resource.type) or resource.type.startswith("AWS::IAM::") or resource.type.endswith("Policy"):
+        if not is_made(resource.type) or resource.type.startswith(_IDLE_TYPES) or resource.type.endswith("Policy"):
             continue
         properties = resource.properties if isinstance(resource.properties, Mapping) else {}
         used = references({name: part for name, part in properties.items() if name not in _IDLE_MEMBERS})

@@ -16,7 +16,7 @@ from statewright.projects.deploy import (
     tables,
     topics,
 )
-from statewright.projects.deploy.compute import function_parts, functions, jobs
+from statewright.projects.deploy.compute import function_parts, function_urls, functions, jobs
 from statewright.projects.deploy.kinds import Kind, never_made
 from statewright.projects.deploy.monitoring import alarms, archives, log_filters
 from statewright.projects.deploy.records import image_repositories, principals, roles
@@ -25,7 +25,8 @@ IGNORED: Final = frozenset({"AWS::CDK::Metadata", "AWS::CloudFormation::WaitCond
 """Types that ask for nothing; nothing is said of them."""
 
 KNOWN: Final[dict[str, Kind]] = {
-    **alarms.KINDS, **archives.KINDS, **bucket_rules.KINDS, **buckets.KINDS, **function_parts.KINDS, **functions.KINDS,
+    **alarms.KINDS, **archives.KINDS, **bucket_rules.KINDS, **buckets.KINDS, **function_parts.KINDS,
+    **function_urls.KINDS, **functions.KINDS,
     **image_repositories.KINDS, **jobs.KINDS, **log_filters.KINDS, **http_apis.KINDS,
     **machines.KINDS, **principals.KINDS, **queues.KINDS,
     **rest_apis.KINDS, **roles.KINDS, **schedules.KINDS, **small.KINDS, **tables.KINDS, **topics.KINDS,

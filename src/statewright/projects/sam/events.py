@@ -60,10 +60,12 @@ class Making:
         self.qualifier: str | None = None
         self._steps = (*stack.steps(resource.id), "Properties")
 
-    def add(self, id_: str, kind: str, properties: Json, *, event: str | None = None) -> None:
+    def add(
+        self, id_: str, kind: str, properties: Json, *, event: str | None = None, needs: tuple[str, ...] = ()
+    ) -> None:
         """Add a plain resource; the first has the dependencies of the serverless one."""
         place = self.stack.place((*self._steps, "Events", event)) if event else self.place
-        needs = self.resource.depends_on if id_ == self.id else ()
+        needs = self.resource.depends_on if id_ == self.id else needs
         self.made.append(Resource(id_, kind, properties, needs, place, retain=self.resource.retain))
 
     def check(self, known: Iterable[str]) -> None:

@@ -32,7 +32,8 @@ _FUNCTION: Final = (
     "Timeout", "VpcConfig",
 )  # fmt: skip
 _FUNCTION_OURS: Final = (
-    "AutoPublishAlias", "CodeUri", "DeadLetterQueue", "EventInvokeConfig", "Events", "ImageUri", "InlineCode",
+    "AutoPublishAlias", "CodeUri", "DeadLetterQueue", "EventInvokeConfig", "Events", "FunctionUrlConfig", "ImageUri",
+    "InlineCode",
     "ProvisionedConcurrencyConfig", "Tags", "Tracing",
 )  # fmt: skip
 _FUNCTION_IGNORED: Final = (
@@ -44,7 +45,6 @@ _FUNCTION_LOST: Final = {
     "DeploymentPreference": "an alias moves to new code immediately",
     "DurableConfig": "durable functions are not supported",
     "FunctionScalingConfig": "functions run on this machine",
-    "FunctionUrlConfig": "function URLs are not supported",
     "PublishToLatestPublished": "functions run on this machine",
     "TenancyConfig": "tenants share workers",
 }
@@ -258,7 +258,32 @@ def _function(making: Making) -> None:
         making.warn(_PROVISIONED, f"{making.id}: {_PROVISIONED} needs AutoPublishAlias")
     if isinstance(given.get("EventInvokeConfig"), dict):
         invoke_config(making, given["EventInvokeConfig"])
+    _url(making)
     function_events(making)
+
+
+def _url(making: Making) -> None:
+    """Make the URL of a function or its alias, and what opens it. Source: "Generated CloudFormation resources"."""
+    given = making.given.get("FunctionUrlConfig")
+    if given is None:
+        return
+    if not isinstance(given, dict):
+        making.warn("FunctionUrlConfig", f"{making.id}: FunctionUrlConfig must be an object with an AuthType")
+        return
+    properties: dict[str, Json] = {"TargetFunctionArn": {"Ref": making.id}}
+    properties |= {name: given[name] for name in ("AuthType", "Cors", "InvokeMode") if name in given}
+    function: Json = {"Ref": making.id}
+    if making.qualifier is not None:
+        properties["Qualifier"] = making.qualifier
+        function = making.target
+    alias = (_alias_id(making.id, making.qualifier),) if making.qualifier is not None else ()
+    making.add(f"{making.id}Url", "AWS::Lambda::Url", properties, needs=alias)
+    if given.get("AuthType") == "NONE":
+        opening = {
+            "Action": "lambda:InvokeFunctionUrl", "Principal": "*", "FunctionName": function,
+            "FunctionUrlAuthType": "NONE",
+        }  # fmt: skip
+        making.add(f"{making.id}UrlPublicPermissions", "AWS::Lambda::Permission", opening)
 
 
 def _code(given: Mapping[str, Json]) -> Json:

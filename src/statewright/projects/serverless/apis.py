@@ -1,6 +1,7 @@
-"""Events `httpApi`: the HTTP API of a service, its stage, and an integration and a route for each event.
+"""Events `httpApi`: the HTTP API of a service, its stage, and an integration and a route for each event. Also the URLs
+of functions.
 
-Source: Serverless Framework documentation, "HTTP API (API Gateway v2)".
+Source: Serverless Framework documentation, "HTTP API (API Gateway v2)" and "Lambda Function URLs".
 """
 
 from __future__ import annotations
@@ -10,10 +11,22 @@ from collections.abc import Mapping
 from typing import Final
 
 from statewright.payload import Json
-from statewright.projects.serverless.service import Service
+from statewright.projects.serverless.service import Service, normalized, renamed
 from statewright.projects.sources import Steps
 
 API: Final = "HttpApi"
+_CORS: Final = {
+    "allowedOrigins": "AllowOrigins", "allowedHeaders": "AllowHeaders", "allowedMethods": "AllowMethods",
+    "allowCredentials": "AllowCredentials", "exposedResponseHeaders": "ExposeHeaders", "maxAge": "MaxAge",
+}  # fmt: skip
+_HEADERS: Final = (
+    "Content-Type",
+    "X-Amz-Date",
+    "Authorization",
+    "X-Api-Key",
+    "X-Amz-Security-Token",
+    "X-Amzn-Trace-Id",
+)
 
 
 def add_route(service: Service, key: str, function_arn: Json, given: Json, at: Steps) -> str | None:
@@ -65,11 +78,32 @@ def _add_api(service: Service, options: Mapping[str, Json], at: Steps) -> None:
             "AllowHeaders": ["Content-Type", "X-Amz-Date", "Authorization", "X-Api-Key", "X-Amz-Security-Token"],
         }  # fmt: skip
     elif isinstance(cors, dict):
-        names = {
-            "allowedOrigins": "AllowOrigins", "allowedHeaders": "AllowHeaders", "allowedMethods": "AllowMethods",
-            "allowCredentials": "AllowCredentials", "exposedResponseHeaders": "ExposeHeaders", "maxAge": "MaxAge",
-        }  # fmt: skip
-        properties["CorsConfiguration"] = {names[name]: value for name, value in cors.items() if name in names}
+        properties["CorsConfiguration"] = renamed(cors, _CORS)
     service.add(API, "AWS::ApiGatewayV2::Api", properties, at)
     stage = {"ApiId": {"Ref": API}, "StageName": "$default", "AutoDeploy": True}
     service.add("HttpApiStage", "AWS::ApiGatewayV2::Stage", stage, at)
+
+
+def add_url(service: Service, key: str, function: str, alias: str | None, given: Json, at: Steps) -> None:
+    """Make the URL that the setting `url` of a function stands for, and the permission that opens it."""
+    if given in (None, False, "false"):
+        return
+    settings: Mapping[str, Json] = given if isinstance(given, dict) else {}
+    auth_type = "AWS_IAM" if settings.get("authorizer") == "aws_iam" else "NONE"
+    properties: dict[str, Json] = {"AuthType": auth_type, "TargetFunctionArn": {"Ref": function}}
+    if alias is not None:
+        properties["Qualifier"] = service.sections["Resources"][alias]["Properties"]["Name"]
+    if settings.get("invokeMode"):
+        properties["InvokeMode"] = settings["invokeMode"]
+    cors = settings.get("cors")
+    if cors in (True, "true"):
+        properties["Cors"] = {"AllowOrigins": ["*"], "AllowMethods": ["*"], "AllowHeaders": list(_HEADERS)}
+    elif isinstance(cors, dict):
+        properties["Cors"] = renamed(cors, _CORS)
+    service.add(f"{normalized(key)}LambdaFunctionUrl", "AWS::Lambda::Url", properties, at, needs=alias)
+    if auth_type == "NONE":
+        opening = {
+            "Action": "lambda:InvokeFunctionUrl", "Principal": "*", "FunctionName": {"Ref": alias or function},
+            "FunctionUrlAuthType": auth_type,
+        }  # fmt: skip
+        service.add(f"{normalized(key)}LambdaPermissionFnUrl", "AWS::Lambda::Permission", opening, at)

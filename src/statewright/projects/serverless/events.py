@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from statewright.payload import Json, JsonMapping
-from statewright.projects.serverless.apis import add_route
+from statewright.projects.serverless.apis import add_route, add_url
 from statewright.projects.serverless.rest_apis import RestApi
 from statewright.projects.serverless.service import Service, normalized, renamed
 from statewright.projects.sources import Steps, meant
@@ -69,11 +69,13 @@ class _Target:
 def function_events(
     service: Service, rest: RestApi, key: str, id_: str, body: Mapping[str, Json], at: Steps
 ) -> None:  # fmt: skip
-    """Make what the events of a function stand for, or of its alias with workers that are started ahead."""
+    """Make what the events and the URL of a function stand for, or of its alias with workers that are started ahead."""
     target = _Target(service, rest, key, id_, {"Fn::GetAtt": [id_, "Arn"]}, is_machine=False)
+    alias = None
     if body.get("provisionedConcurrency"):
         alias = _add_alias(service, key, id_, body, at)
         target = _Target(service, rest, key, alias, {"Ref": alias}, is_machine=False)
+    add_url(service, key, id_, alias, body.get("url"), (*at, "url"))
     _make(target, body, at, _OF_FUNCTIONS)
 
 

@@ -45,11 +45,11 @@ _NETWORK: Final = {"securityGroupIds": "SecurityGroupIds", "subnetIds": "SubnetI
 _FUNCTION_OURS: Final = (
     "architecture", "condition", "dependsOn", "destinations", "disableLogs", "environment", "ephemeralStorageSize",
     "events", "image", "maximumEventAge", "maximumRetryAttempts", "name", "onError", "package",
-    "provisionedConcurrency", "tags", "tracing",
+    "provisionedConcurrency", "tags", "tracing", "url",
 )  # fmt: skip
 _FUNCTION_IGNORED: Final = (
     "awsKmsKeyArn", "iamManagedPolicies", "iamRoleStatements", "iamRoleStatementsInherit", "iamRoleStatementsName",
-    "logRetentionInDays", "logs", "module", "runtimeManagement", "snapStart", "url",
+    "logRetentionInDays", "logs", "module", "runtimeManagement", "snapStart",
     "versionFunction", "build", "concurrency",
 )  # fmt: skip
 _SHARED: Final = ("architecture", "kmsKeyArn", "layers", "memorySize", "runtime", "timeout", "vpc")

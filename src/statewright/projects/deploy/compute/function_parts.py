@@ -18,7 +18,6 @@ from statewright.projects.deploy.kinds import (
     Site,
     Wanted,
     holds,
-    never_made,
     typed,
 )
 
@@ -182,8 +181,4 @@ KINDS: Final = {
     "AWS::Lambda::Alias": Kind("function alias", alias, _delete_alias, "Name", 128, ref="arn"),
     "AWS::Lambda::EventSourceMapping": Kind("event source mapping", mapping, _delete_mapping),
     "AWS::Lambda::EventInvokeConfig": Kind("settings of Event invocations", invoke_config, _delete_invoke_config),
-    "AWS::Lambda::Permission": never_made("permission", "permissions are not enforced here: every call is allowed"),
-    "AWS::Lambda::Url": never_made(
-        "function URL", "function URLs are not supported: invoke the function through the Lambda API"
-    ),
 }
