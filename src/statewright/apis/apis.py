@@ -73,6 +73,8 @@ class Apis:
         self._entries: dict[str, dict[str, Loose]] = {kind: {} for kind in LOOSE_KINDS}
         self.versions: dict[str, int] = {}
         """Counts the changes of each API: what was compiled before the last one is out of date."""
+        self.entries_version = 0
+        """Counts the changes of keys and plans."""
         self._changing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def start(self) -> None:
@@ -218,7 +220,22 @@ class Apis:
                 kind, id, settings, before.created_ms if before else now_ms, now_ms, before.stored if before else 0
             )
             self._entries[kind][id] = stored = await self._loose.write(entry)
+            self.entries_version += 1
         return stored
+
+    async def put_all(self, kind: str, wanted: Mapping[str, JsonMapping]) -> None:
+        """Create or change entries that are no keys or plans, in one transaction. Raises: StoreError."""
+        now_ms, of = self._clock.now_ms(), self._entries[kind]
+        made = [
+            replace(of[key], settings=settings, updated_ms=now_ms) if key in of else Loose(kind, key, settings, now_ms)
+            for key, settings in wanted.items()
+        ]
+        if not made:
+            return
+        if not await self._store.catalogue.write([LOOSE.row(one) for one in made]):
+            raise Conflict(f"entries {kind} were changed by another writer")
+        for one in made:
+            of[one.id] = replace(one, stored=one.stored + 1)
 
     async def drop(self, kind: str, *ids: str) -> None:
         """Delete entries."""
@@ -226,6 +243,7 @@ class Apis:
         await self._loose.delete(*found)
         for one in found:
             self._entries[kind].pop(one.id, None)
+        self.entries_version += 1
 
     def new_id(self, characters: int) -> str:
         """A random id."""

@@ -33,9 +33,10 @@ from statewright.apis.integrations.first_class import FirstClass
 from statewright.apis.integrations.http_proxy import HttpProxy
 from statewright.apis.integrations.lambda_proxy import LambdaProxy
 from statewright.apis.integrations.mapping import Mappings
-from statewright.apis.records import HTTP_API, KEY, PLAN, PLAN_KEY, STAGE, Member
+from statewright.apis.records import HTTP_API, STAGE, Member
 from statewright.apis.rest_apis import RestStage
 from statewright.apis.throttling import Buckets, throttles_of_methods, throttles_of_routes
+from statewright.apis.usage_plans import UsagePlans
 from statewright.clock import Clock
 from statewright.payload import JsonMapping, JsonObject
 
@@ -87,13 +88,15 @@ class DataPlane:
             AWS: AwsIntegration(mappings, wire, functions).call, HTTP: HttpIntegration(mappings, http).call,
             MOCK: MockIntegration(mappings).call,
         }  # fmt: skip
+        self.plans: Final = UsagePlans(apis, clock)
         self._ready: dict[tuple[str, str], _Ready] = {}
 
     async def start(self) -> None:
         """Stages are compiled when they are first called."""
 
     async def stop(self) -> None:
-        """End invocations that no client waits for."""
+        """End invocations that no client waits for, and write what is counted."""
+        await self.plans.stop()
         await self._functions.stop()
         await self._first_class.stop()
         await self._wire.stop()
@@ -157,7 +160,9 @@ class DataPlane:
             if is_http:
                 stage = HttpStage(held.api.settings, snapshot, self._http_calls, buckets.bucket, self.guards)
             else:
-                stage = RestStage(held.api.settings, snapshot, self._rest_calls, self._key, buckets.bucket, self.guards)
+                stage = RestStage(
+                    held.api.settings, snapshot, self._rest_calls, self.plans.admit, buckets.bucket, self.guards
+                )
             ready = self._ready[api_id, name] = _Ready(
                 stage,
                 member,
@@ -168,20 +173,6 @@ class DataPlane:
                 _has_no_host(held.api.settings),
             )
         return ready
-
-    def _key(self, value: str, api_id: str, stage: str) -> JsonMapping | None:
-        """See `FindKey`."""
-        keys = self.apis.entries(KEY)
-        key = next((one for one in keys.values() if one.settings["value"] == value and one.settings["enabled"]), None)
-        if key is None:
-            return None
-        plans = self.apis.entries(PLAN)
-        for link in self.apis.entries(PLAN_KEY).values():
-            if link.settings["keyId"] == key.id and link.settings["usagePlanId"] in plans:
-                stages = plans[link.settings["usagePlanId"]].settings.get("apiStages") or ()
-                if any(one.get("apiId") == api_id and one.get("stage") == stage for one in stages):
-                    return {"id": key.id, "value": value}
-        return None
 
 
 def _has_no_host(settings: JsonMapping) -> bool:

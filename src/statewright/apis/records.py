@@ -30,8 +30,10 @@ GATEWAY_RESPONSE: Final = "gateway-response"
 KEY: Final = "key"
 PLAN: Final = "plan"
 PLAN_KEY: Final = "plan-key"
+USAGE: Final = "usage"
+"""Requests of a key under a plan, by day; its id is that of the key's link to the plan."""
 FUNCTION_URL: Final = "function-url"
-LOOSE_KINDS: Final = (KEY, PLAN, PLAN_KEY, FUNCTION_URL)
+LOOSE_KINDS: Final = (KEY, PLAN, PLAN_KEY, USAGE, FUNCTION_URL)
 """The kinds of entries of the account."""
 
 ROUTED: Final = (ROUTE, INTEGRATION, RESOURCE, AUTHORIZER, MODEL, VALIDATOR, GATEWAY_RESPONSE)

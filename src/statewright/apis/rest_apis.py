@@ -35,6 +35,7 @@ from statewright.apis.integrations.mapping import selection_pattern
 from statewright.apis.records import GATEWAY_RESPONSE, MODEL, RESOURCE, VALIDATOR, Snapshot
 from statewright.apis.routing import Router
 from statewright.apis.throttling import Bucket
+from statewright.apis.usage_plans import INVALID, Admission
 from statewright.payload import JsonMapping, JsonTextError, parse_json
 
 log = logging.getLogger("statewright.apis")
@@ -51,8 +52,8 @@ _OF_THE_CLIENT: Final = frozenset({"BAD_REQUEST_BODY", "UNSUPPORTED_MEDIA_TYPE"}
 """Failures of integrations that are mistakes of the request."""
 _SLASHES: Final = re.compile("^/+")
 
-FindKey = Callable[[str, str, str], JsonMapping | None]
-"""Finds the API key of a value for an API and a stage; `None` if a usage plan does not let it in."""
+AdmitKey = Callable[[str, str, str, str], Admission]
+"""Lets the value of an API key in to an API, a stage and a method; implemented by `UsagePlans.admit`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +82,13 @@ class RestStage:
         settings: JsonMapping,
         snapshot: Snapshot,
         calls: Mapping[str, CallIntegration],
-        find_key: FindKey,
+        admit_key: AdmitKey,
         bucket_of: Callable[[str], Bucket | None],
         guards: Guards,
     ) -> None:
         """`settings` are those of the API; `calls` call integrations by their type; `bucket_of` is asked by method."""
         self._calls = calls
-        self._find_key = find_key
+        self._admit_key = admit_key
         self._key_of_authorizer = settings.get("apiKeySource") == "AUTHORIZER"
         self._binary = tuple(settings.get("binaryMediaTypes") or ())
         self._responses = GatewayResponses(snapshot.get(GATEWAY_RESPONSE, {}))
@@ -152,10 +153,11 @@ class RestStage:
         """The refusal of a request that may not pass; `None` for all others."""
         if method.key_required:
             value = context.usage_key if self._key_of_authorizer else request.header("x-api-key")
-            key = self._find_key(value, context.api_id, context.stage) if value else None
-            if key is None:
-                return self._responses.response("INVALID_API_KEY", request, context)
-            context.identity.update(apiKey=key["value"], apiKeyId=key["id"])
+            name = f"{method.path}/{method.http_method}"
+            key = self._admit_key(value, context.api_id, context.stage, name) if value else INVALID
+            if key.refusal:
+                return self._responses.response(key.refusal, request, context)
+            context.identity.update(apiKey=value, apiKeyId=key.key_id)
         missing = [source for source in method.required if not method_request(source, request, context)]
         if missing:
             names = ", ".join(one.split(".", 3)[3] for one in missing)

@@ -1,7 +1,10 @@
-"""Operations on API keys and usage plans. Throttles and quotas of plans are kept, and not applied."""
+"""Operations on API keys."""
 
 from __future__ import annotations
 
+import csv
+import io
+from collections.abc import Mapping
 from typing import Final
 
 from statewright.api.apigateway.patches import patched
@@ -9,11 +12,10 @@ from statewright.api.apigateway.rest_apis import page
 from statewright.api.apigatewayv2.changes import change
 from statewright.api.operations import App, Call, operation
 from statewright.apis.errors import bad_request, conflict, not_found
-from statewright.apis.records import KEY, PLAN, PLAN_KEY, STAGE, Loose
+from statewright.apis.records import KEY, PLAN, PLAN_KEY, USAGE, Loose
 from statewright.payload import Json, JsonObject
 
 _KEY: Final = ("name", "description", "customerId", "tags", "enabled", "value")
-_PLAN: Final = ("name", "description", "apiStages", "throttle", "quota", "tags", "productCode")
 
 
 def _shown(one: Loose, *, with_value: bool = True) -> JsonObject:
@@ -21,7 +23,8 @@ def _shown(one: Loose, *, with_value: bool = True) -> JsonObject:
     return {"id": one.id, "createdDate": one.created_ms, "lastUpdatedDate": one.updated_ms, "stageKeys": [], **settings}
 
 
-def _entry(app: App, kind: str, entry_id: str, text: str) -> Loose:
+def entry(app: App, kind: str, entry_id: str, text: str) -> Loose:
+    """An entry of the account. Raises: ApiError (`NotFoundException` with a text)."""
     found = app.services.apis.entries(kind).get(entry_id)
     if found is None:
         raise not_found(text)
@@ -45,7 +48,7 @@ async def create_api_key(app: App, _call: Call, request: Json) -> Json:
 @operation("apigateway", "GetApiKey")
 async def get_api_key(app: App, _call: Call, request: Json) -> Json:
     """Show an API key."""
-    found = _entry(app, KEY, request["apiKey"], "Invalid API Key identifier specified")
+    found = entry(app, KEY, request["apiKey"], "Invalid API Key identifier specified")
     return _shown(found, with_value=bool(request.get("includeValue")))
 
 
@@ -61,92 +64,75 @@ async def get_api_keys(app: App, _call: Call, request: Json) -> Json:
 @change("apigateway", "UpdateApiKey")
 async def update_api_key(app: App, _call: Call, request: Json) -> Json:
     """Change an API key."""
-    found = _entry(app, KEY, request["apiKey"], "Invalid API Key identifier specified")
+    found = entry(app, KEY, request["apiKey"], "Invalid API Key identifier specified")
     settings = patched(found.settings, request.get("patchOperations") or (), _KEY)
     return _shown(await app.services.apis.put(KEY, found.id, settings), with_value=False)
 
 
 @change("apigateway", "DeleteApiKey")
 async def delete_api_key(app: App, _call: Call, request: Json) -> Json:
-    """Delete an API key."""
-    found = _entry(app, KEY, request["apiKey"], "Invalid API Key identifier specified")
-    await app.services.apis.drop(KEY, found.id)
-    return {}
-
-
-# ------------------------------------------------------------------ usage plans
-
-
-def _plan(one: Loose) -> JsonObject:
-    return {"id": one.id, "apiStages": [], **one.settings}
-
-
-@change("apigateway", "CreateUsagePlan")
-async def create_usage_plan(app: App, _call: Call, request: Json) -> Json:
-    """Create a usage plan."""
+    """Delete an API key, and its links to plans."""
     apis = app.services.apis
-    for one in request.get("apiStages") or ():
-        held = apis.found(one.get("apiId") or "")
-        if held is None or one.get("stage") not in held.of(STAGE):
-            raise not_found(f"API Stage not found: {one.get('apiId')}:{one.get('stage')}")
-    settings = {name: request[name] for name in _PLAN if request.get(name) is not None}
-    return _plan(await apis.put(PLAN, apis.new_id(6), settings))
-
-
-@operation("apigateway", "GetUsagePlan")
-async def get_usage_plan(app: App, _call: Call, request: Json) -> Json:
-    """Show a usage plan."""
-    return _plan(_entry(app, PLAN, request["usagePlanId"], "Invalid Usage Plan ID specified"))
-
-
-@operation("apigateway", "GetUsagePlans")
-async def get_usage_plans(app: App, _call: Call, request: Json) -> Json:
-    """List usage plans."""
-    of = app.services.apis.entries(PLAN)
-    return page(request, [_plan(of[key]) for key in sorted(of)], "id")
-
-
-@change("apigateway", "DeleteUsagePlan")
-async def delete_usage_plan(app: App, _call: Call, request: Json) -> Json:
-    """Delete a usage plan; its keys stay."""
-    apis = app.services.apis
-    found = _entry(app, PLAN, request["usagePlanId"], "Invalid Usage Plan ID specified")
-    links = [key for key, one in apis.entries(PLAN_KEY).items() if one.settings["usagePlanId"] == found.id]
-    await apis.drop(PLAN, found.id)
+    found = entry(app, KEY, request["apiKey"], "Invalid API Key identifier specified")
+    links = [key for key, one in apis.entries(PLAN_KEY).items() if one.settings["keyId"] == found.id]
     await apis.drop(PLAN_KEY, *links)
+    await apis.drop(USAGE, *links)
+    await apis.drop(KEY, found.id)
     return {}
 
 
-def _plan_key(app: App, link: Loose) -> JsonObject:
-    key = app.services.apis.entries(KEY)[link.settings["keyId"]]
-    return {"id": key.id, "type": "API_KEY", "value": key.settings["value"], "name": key.settings.get("name")}
+@change("apigateway", "ImportApiKeys")
+async def import_api_keys(app: App, _call: Call, request: Json) -> Json:
+    """Create keys of a CSV file, or change those of the same values. Source: developer guide, "API key file format"."""
+    apis, warnings, ids = app.services.apis, [], []
+    rows = _rows(request["body"])
+    known = {one.settings["value"]: one for one in apis.entries(KEY).values()}
+    for number, row in enumerate(rows, 2):
+        problem = _wrong(row, apis.entries(PLAN))
+        if problem is not None:
+            warnings.append(f"Line {number}: {problem}")
+    if warnings and request.get("failOnWarnings"):
+        raise bad_request("; ".join(warnings)[:1_000])
+    for row in rows:
+        if _wrong(row, apis.entries(PLAN)) is not None:
+            continue
+        before = known.get(row["key"])
+        settings = {
+            "name": row["name"],
+            "value": row["key"],
+            "enabled": (row.get("enabled") or "true").lower() == "true",
+        }
+        if row.get("description"):
+            settings["description"] = row["description"]
+        made = await apis.put(KEY, before.id if before is not None else apis.new_id(10), settings)
+        known[row["key"]] = made
+        ids.append(made.id)
+        for plan in _plans(row):
+            await apis.put(PLAN_KEY, f"{plan}/{made.id}", {"usagePlanId": plan, "keyId": made.id})
+    return {"ids": ids, "warnings": warnings}
 
 
-@change("apigateway", "CreateUsagePlanKey")
-async def create_usage_plan_key(app: App, _call: Call, request: Json) -> Json:
-    """Let an API key use a plan."""
-    plan = _entry(app, PLAN, request["usagePlanId"], "Invalid Usage Plan ID specified")
-    key = _entry(app, KEY, request["keyId"], "Invalid API Key identifier specified")
-    link = f"{plan.id}/{key.id}"
-    if link in app.services.apis.entries(PLAN_KEY):
-        raise conflict("Usage Plan Key already exists")
-    made = await app.services.apis.put(PLAN_KEY, link, {"usagePlanId": plan.id, "keyId": key.id})
-    return _plan_key(app, made)
+def _rows(body: bytes) -> list[dict[str, str]]:
+    """The lines of a file of keys by the names of its columns in lower case. Raises: ApiError."""
+    try:
+        lines = list(csv.reader(io.StringIO(body.decode("utf-8-sig")), strict=True))
+    except (UnicodeDecodeError, csv.Error) as problem:
+        raise bad_request(f"Invalid file of API keys: {problem}") from None
+    names = [one.strip().lower() for one in lines[0]] if lines else []
+    if "name" not in names or "key" not in names:
+        raise bad_request("Invalid file of API keys: its first line must name the columns Name and Key")
+    return [dict(zip(names, map(str.strip, line), strict=False)) for line in lines[1:] if line]
 
 
-@operation("apigateway", "GetUsagePlanKeys")
-async def get_usage_plan_keys(app: App, _call: Call, request: Json) -> Json:
-    """List the keys of a plan."""
-    plan = _entry(app, PLAN, request["usagePlanId"], "Invalid Usage Plan ID specified")
-    keys = app.services.apis.entries(KEY)
-    of = app.services.apis.entries(PLAN_KEY)
-    links = [of[key] for key in sorted(of) if of[key].settings["usagePlanId"] == plan.id]
-    return page(request, [_plan_key(app, one) for one in links if one.settings["keyId"] in keys], "id")
+def _plans(row: Mapping[str, str]) -> list[str]:
+    return [one.strip() for one in row.get("usageplanids", "").strip("'").split(",") if one.strip()]
 
 
-@change("apigateway", "DeleteUsagePlanKey")
-async def delete_usage_plan_key(app: App, _call: Call, request: Json) -> Json:
-    """Take a plan from an API key."""
-    link = f"{request['usagePlanId']}/{request['keyId']}"
-    await app.services.apis.drop(PLAN_KEY, _entry(app, PLAN_KEY, link, "Invalid Usage Plan Key ID specified").id)
-    return {}
+def _wrong(row: Mapping[str, str], plans: Mapping[str, object]) -> str | None:
+    """The mistake in a line of a file of keys; `None` if there is none."""
+    if not 20 <= len(row.get("key", "")) <= 128:
+        return "the key must have 20 to 128 characters"
+    if not row.get("name") or len(row["name"]) > 1_024:
+        return "the name must have 1 to 1024 characters"
+    missing = next((one for one in _plans(row) if one not in plans), None)
+    return None if missing is None else f"there is no usage plan {missing}"
