@@ -6,17 +6,16 @@ import json
 from typing import Any
 from uuid import uuid4
 
-import boto3  # type: ignore[import-untyped]
 import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from tests.e2e.conftest import ROLE, Server
+from tests.e2e.conftest import ROLE, Server, session_of
 
 
 @pytest.fixture
 def clients(lenient: Server) -> Any:
-    session = boto3.session.Session(aws_access_key_id="a", aws_secret_access_key="b", region_name="us-east-1")
+    session = session_of("a", "b")
     settings = Config(inject_host_prefix=False, retries={"total_max_attempts": 1}, parameter_validation=False)
     return lambda service: session.client(service, endpoint_url=lenient.url, config=settings)
 

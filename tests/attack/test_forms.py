@@ -8,19 +8,18 @@ import hmac
 import json
 from typing import Any
 
-import boto3  # type: ignore[import-untyped]
 import psutil  # type: ignore[import-untyped]
 import pytest
 from botocore.config import Config
 
 from tests.attack.conftest import KEY, SECRET, Reply, send
-from tests.e2e.conftest import Server
+from tests.e2e.conftest import Server, session_of
 
 MIB = 1024 * 1024
 
 
 def client_of(server: Server, version: str) -> Any:
-    session = boto3.session.Session(aws_access_key_id=KEY, aws_secret_access_key=SECRET, region_name="us-east-1")
+    session = session_of(KEY, SECRET)
     settings = Config(signature_version=version, retries={"total_max_attempts": 1}, s3={"addressing_style": "path"})
     return session.client("s3", endpoint_url=server.url, config=settings)
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import boto3  # type: ignore[import-untyped]
 import pytest
 from botocore.auth import S3SigV4QueryAuth, SigV4Auth, SigV4QueryAuth
 from botocore.awsrequest import AWSRequest
@@ -16,7 +15,7 @@ from botocore.config import Config
 from botocore.credentials import Credentials
 
 from tests.attack.conftest import KEY, SECRET, Reply, send
-from tests.e2e.conftest import Server
+from tests.e2e.conftest import Server, session_of
 
 OWN = Credentials(KEY, SECRET)
 HERE, THERE, EXCLUDED = "us-east-1", "eu-west-1", "eu-west-2"
@@ -128,7 +127,7 @@ def test_an_excluded_region_is_refused_in_addresses_and_forms(restricted):
     refused = send(restricted, "GET", presigned(restricted, EXCLUDED), {"Host": f"127.0.0.1:{restricted.port}"})
     assert refused.status in (400, 403)
     assert b"valid region" in refused.body
-    session = boto3.session.Session(aws_access_key_id=KEY, aws_secret_access_key=SECRET, region_name=EXCLUDED)
+    session = session_of(KEY, SECRET, region=EXCLUDED)
     settings = Config(signature_version="s3v4", s3={"addressing_style": "path"})
     form = session.client("s3", endpoint_url=restricted.url, config=settings).generate_presigned_post("box", "k")
     parts = [f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'

@@ -11,7 +11,6 @@ from unittest import mock
 from urllib.parse import urlsplit
 from uuid import uuid4
 
-import boto3  # type: ignore[import-untyped]
 import botocore.auth
 import pytest
 from botocore.auth import S3SigV4Auth, S3SigV4QueryAuth, SigV4Auth, SigV4QueryAuth
@@ -20,7 +19,7 @@ from botocore.config import Config
 from botocore.credentials import Credentials
 
 from tests.attack.conftest import KEY, SECRET, Reply, send
-from tests.e2e.conftest import Server
+from tests.e2e.conftest import Server, session_of
 
 OWN = Credentials(KEY, SECRET)
 JSON_TYPE = "application/x-amz-json-1.0"
@@ -30,7 +29,7 @@ PARAMETERS = b"<Code>AuthorizationQueryParametersError</Code>"
 
 @pytest.fixture(scope="module")
 def s3(strict: Server) -> Any:
-    session = boto3.session.Session(aws_access_key_id=KEY, aws_secret_access_key=SECRET, region_name="us-east-1")
+    session = session_of(KEY, SECRET)
     settings = Config(signature_version="s3v4", retries={"total_max_attempts": 1}, s3={"addressing_style": "path"})
     client = session.client("s3", endpoint_url=strict.url, config=settings)
     client.create_bucket(Bucket="secrets")
@@ -277,7 +276,7 @@ def test_skew_and_expiry(strict, minutes, is_good, query):
 
 def test_an_address_of_version_2_serves_what_it_was_made_for_alone(strict, s3):
     """boto3 presigns for S3 with version 2 unless it is configured; what that leaves unsigned is refused."""
-    session = boto3.session.Session(aws_access_key_id=KEY, aws_secret_access_key=SECRET, region_name="us-east-1")
+    session = session_of(KEY, SECRET)
     old = session.client("s3", endpoint_url=strict.url)
     s3.put_object(Bucket="inbox", Key="old", Body=b"mine")
     url = old.generate_presigned_url("get_object", {"Bucket": "inbox", "Key": "old"}, 60)

@@ -33,6 +33,15 @@ LOADER = botocore.loaders.create_loader()
 ROLE = "arn:aws:iam::000000000000:role/e2e"
 
 
+def session_of(
+    key: str = "test", secret: str = "test", token: str | None = None, region: str = "us-east-1"
+) -> boto3.session.Session:
+    """A session of boto3 that reads no service model twice."""
+    quiet = botocore.session.Session()
+    quiet.register_component("data_loader", LOADER)
+    return boto3.session.Session(key, secret, token, region, botocore_session=quiet)
+
+
 class Server:
     """A server process."""
 
@@ -72,15 +81,7 @@ class Server:
         return self._clients[wanted]
 
     def _new_client(self, service: str, **keys: str) -> Any:
-        quiet = botocore.session.Session()
-        quiet.register_component("data_loader", LOADER)
-        session = boto3.session.Session(
-            botocore_session=quiet,
-            aws_access_key_id=keys.get("key", "test"),
-            aws_secret_access_key=keys.get("secret", "test"),
-            aws_session_token=keys.get("token"),
-            region_name=keys.get("region", "us-east-1"),
-        )
+        session = session_of(**keys)
         settings = Config(
             inject_host_prefix=False,
             retries={"total_max_attempts": 1},

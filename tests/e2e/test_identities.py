@@ -19,7 +19,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from tests.deadlines import completed
-from tests.e2e.conftest import Server, ended, machine
+from tests.e2e.conftest import Server, ended, machine, session_of
 
 TRUST = json.dumps(
     {
@@ -205,9 +205,7 @@ def test_a_role_is_made_once(iam: Any) -> None:
 
 
 def with_keys(server: Server, service: str, given: dict[str, Any]) -> Any:
-    session = boto3.session.Session(
-        given["AccessKeyId"], given["SecretAccessKey"], given["SessionToken"], region_name="us-east-1"
-    )
+    session = session_of(given["AccessKeyId"], given["SecretAccessKey"], given["SessionToken"])
     return session.client(service, endpoint_url=server.url, config=Config(retries={"total_max_attempts": 1}))
 
 

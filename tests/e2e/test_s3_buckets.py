@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 from uuid import uuid4
 
-import boto3  # type: ignore[import-untyped]
 import pytest
 
-from tests.e2e.conftest import error_of
+from tests.e2e.conftest import error_of, session_of
 
 OWN = {"Rules": [{"ApplyServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}, "BucketKeyEnabled": False}]}
 
@@ -105,7 +104,7 @@ def test_locations_that_the_first_region_refuses(s3, word):
 
 
 def test_an_endpoint_elsewhere_makes_buckets_of_its_region_alone(server):
-    session = boto3.session.Session("test", "test", region_name="eu-west-1")
+    session = session_of(region="eu-west-1")
     there = session.client("s3", endpoint_url=server.url)
     for given in ("bar", "us-west-2", None):
         place = {} if given is None else {"CreateBucketConfiguration": {"LocationConstraint": given}}

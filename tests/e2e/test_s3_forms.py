@@ -9,11 +9,11 @@ import os
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-import boto3  # type: ignore[import-untyped]
 import pytest
 from botocore.config import Config
 
 from tests.deadlines import PATIENCE_SECONDS
+from tests.e2e.conftest import session_of
 
 MIB = 1024 * 1024
 BOUNDARY = "--a-boundary"
@@ -121,7 +121,7 @@ REFUSALS: list[tuple[dict[str, str], list[Any], int, dict[str, str], int, list[s
 
 @pytest.mark.parametrize(("fields", "conditions", "size", "changed", "status", "said"), REFUSALS)
 def test_forms_that_are_refused(server, bucket, fields, conditions, size, changed, status, said):
-    session = boto3.session.Session("test", "test", region_name="us-east-1")
+    session = session_of()
     newer = session.client("s3", endpoint_url=server.url, config=Config(signature_version="s3v4"))
     signed = {**presigned(newer, bucket, "refused", fields, conditions), **changed}
     found, _, answer = post(server, bucket, form_of(signed, b"x" * size))

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import boto3  # type: ignore[import-untyped]
 import psutil  # type: ignore[import-untyped]
 import pytest
 from botocore.auth import S3SigV4QueryAuth, SigV4Auth
@@ -23,7 +22,7 @@ from botocore.config import Config
 from botocore.credentials import Credentials
 
 from tests.deadlines import PATIENCE_SECONDS, completed
-from tests.e2e.conftest import Server
+from tests.e2e.conftest import Server, session_of
 from tests.unit.cli.conftest import Result
 
 MIB = 1024 * 1024
@@ -42,7 +41,7 @@ def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def client(server: Server, key: str = KEY, secret: str = SECRET) -> Any:
-    session = boto3.session.Session(aws_access_key_id=key, aws_secret_access_key=secret, region_name="us-east-1")
+    session = session_of(key, secret)
     settings = Config(signature_version="s3v4", retries={"total_max_attempts": 1}, s3={"addressing_style": "path"})
     return session.client("s3", endpoint_url=server.url, config=settings)
 

@@ -21,7 +21,7 @@ from botocore.exceptions import ClientError
 from botocore.httpsession import URLLib3Session
 
 from tests.deadlines import PATIENCE_SECONDS, until
-from tests.e2e.conftest import ROLE, Server, ended
+from tests.e2e.conftest import ROLE, Server, ended, session_of
 
 KEY, SECRET = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
 
@@ -264,7 +264,7 @@ def test_callers_bridge_a_server_that_is_killed_and_started_again(tmp_path: Path
     """boto3 tries again by itself: a start that falls into the gap is made once the server is back."""
     first = Server(tmp_path / "data")
     arn = create(first.client(), "m", {"StartAt": "A", "States": {"A": {"Type": "Pass", "End": True}}})
-    session = boto3.session.Session(aws_access_key_id="a", aws_secret_access_key="b", region_name="us-east-1")
+    session = session_of("a", "b")
     patient = session.client(
         "stepfunctions", endpoint_url=first.url, config=Config(retries={"mode": "standard", "total_max_attempts": 60})
     )

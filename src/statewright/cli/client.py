@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -416,11 +417,8 @@ def _make_client(
         raise Stop(USAGE, f"The endpoint {endpoint} cannot be used: it must begin with http:// or https://")
     # Profiles and settings of the real service do not concern this server.
     session = Session(session_vars={"profile": (None, [], None, None), "config_file": (None, None, os.devnull, None)})
+    session.register_component("data_loader", _loader())
     key, secret, region = identity
-    if service == OWN_SERVICE:
-        from statewright.integrations.endpoints.service_models import OWN
-
-        session.get_component("data_loader").search_paths.append(str(OWN))
     session.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=_milliseconds)
     settings = Config(
         inject_host_prefix=False,
@@ -445,6 +443,18 @@ def _make_client(
         return client
     except (BotoCoreError, ValueError) as problem:
         raise Stop(USAGE, f"The endpoint {endpoint} cannot be used: {problem}") from None
+
+
+@cache
+def _loader() -> Any:
+    """The reader of service models, Statewright's own among them; it keeps what it has read."""
+    from botocore.loaders import create_loader
+
+    from statewright.integrations.endpoints.service_models import OWN
+
+    loader = create_loader()
+    loader.search_paths.append(str(OWN))
+    return loader
 
 
 def _identity() -> tuple[str, str, str]:
