@@ -117,7 +117,7 @@ def method(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     put = site.create if before is None else site.change
     put(SERVICE, "PutMethod", **where, **given)
     for one in wanted.items("MethodResponses"):
-        site.change(SERVICE, "PutMethodResponse", **where, **_lower(one))
+        site.change(SERVICE, "PutMethodResponse", **where, **_lower(_with_truths(one)))
     if integration:
         settings = _lower({name: integration[name] for name in _INTEGRATION if integration.get(name) is not None})
         settings["integrationHttpMethod"] = integration.get("IntegrationHttpMethod")
@@ -125,6 +125,15 @@ def method(site: Site, wanted: Wanted) -> Mapping[str, Json]:
         for one in integration.get("IntegrationResponses") or ():
             site.change(SERVICE, "PutIntegrationResponse", **where, **_lower(one))
     return known
+
+
+def _with_truths(response: Mapping[str, Json]) -> Mapping[str, Json]:
+    """A method response whose headers are truth values: frameworks also write the header's value there."""
+    headers = response.get("ResponseParameters")
+    if not isinstance(headers, dict):
+        return response
+    truths = {name: str(value).lower() == "true" for name, value in headers.items()}
+    return {**response, "ResponseParameters": truths}
 
 
 def deployment(site: Site, wanted: Wanted) -> Mapping[str, Json]:
