@@ -12,6 +12,7 @@ from tests.e2e.conftest import Command, Server
 from tests.e2e.test_http_apis import called
 
 RUNTIME = "python{}.{}".format(*sys.version_info)
+JSON = {"Content-Type": "application/json"}
 TEMPLATE = """\
 Transform: AWS::Serverless-2016-10-31
 Resources:
@@ -32,6 +33,11 @@ Resources:
         Plain: {{Type: HttpApi, Properties: {{Path: /plain, Method: post}}}}
         Old: {{Type: Api, Properties: {{Path: "/old/{{id}}", Method: {method}}}}}
         Other: {{Type: Api, Properties: {{Path: "/old/other", Method: any}}}}
+  Flow:
+    Type: AWS::Serverless::StateMachine
+    Properties:
+      Definition: {{StartAt: Keep, States: {{Keep: {{Type: Pass, End: true}}}}}}
+      Events: {{Started: {{Type: Api, Properties: {{Path: /flow, Method: post}}}}}}
 Outputs:
   Web: {{Value: !Ref Web}}
   Address: {{Value: !GetAtt Web.ApiEndpoint}}
@@ -58,6 +64,8 @@ def test_the_apis_of_a_serverless_project(server: Server, statewright: Any) -> N
     assert called(server, old, "GET", "/Prod/old/7").json == [None, "/old/{id}"]
     assert called(server, old, "PUT", "/Prod/old/other").json == [None, "/old/other"]
     assert called(server, web, "GET", "/plain").status == 404
+    begun = called(server, old, "POST", "/Prod/flow", JSON, b'{"a": 1}').json["executionArn"]
+    assert server.client().describe_execution(executionArn=begun)["input"] == '{"a":1}'
     again = statewright("deploy")
     assert again.code == 0
     _, changed = deployed(statewright, "post")
@@ -91,7 +99,6 @@ stepFunctions:
         - http: {{path: flow, method: post}}
         - http: {{path: "proxy/{{id}}", method: post, request: {{template: lambda_proxy}}}}
 """
-JSON = {"Content-Type": "application/json"}
 STATUSES = r"""{200: {pattern: ""}, 404: {pattern: ".*\\[404\\].*", template: "$input.path('$.errorMessage')"}}"""
 HANDLERS = """\
 import json

@@ -353,7 +353,8 @@ def test_a_state_machine_becomes_a_plain_one(tmp_path: Path) -> None:
     target = project.resources["FlowOrders"].properties["Targets"][0]
     assert target["Arn"] == {"Ref": "FlowAliaslive"}
     assert target["RoleArn"].startswith("arn:aws:iam::000000000000:role/")
-    assert [text for text in texts(project, "WARNING") if "Web (Api) of Flow is left out" in text]
+    template = project.resources["FlowWebMethod"].properties["Integration"]["RequestTemplates"]["application/json"]
+    assert template["Fn::Sub"][1] == {"Machine": {"Ref": "FlowAliaslive"}}
 
 
 def test_a_machine_without_its_file_is_told_at_the_line(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Final
 from urllib.parse import quote_plus, unquote_plus
 
-from statewright.apis.templates.failures import RenderingFailed
+from statewright.apis.templates.failures import BodyIsNotJson, RenderingFailed
 from statewright.apis.templates.rendering import Rendering
 from statewright.apis.templates.values import counted_json, text_of
 from statewright.errors import ExecutionFailure
@@ -25,6 +25,7 @@ from statewright.query.jsonpath import JsonPath, PathNotFound, PathSyntaxError, 
 LONGEST_PATH: Final = 2_048
 """Characters of a JSONPath. Ours."""
 _ROOTS: Final = ("path", "querystring", "header")
+_FORM: Final = "application/x-www-form-urlencoded"
 _MISSING: Final[Json] = object()
 
 Evaluate = Callable[[Rendering], Json]
@@ -41,8 +42,13 @@ def path_of(text: str) -> JsonPath:
 
 
 def read_path(path: JsonPath, run: Rendering) -> Json:
-    """`$input.path`: a part of the body; null if it is missing."""
-    found = _found(path, run)
+    """`$input.path`: a part of the body; null if it is missing. `$` of a form is its text."""
+    try:
+        found = _found(path, run)
+    except BodyIsNotJson:
+        if path.text == "$" and str(parameter("Content-Type", run)).lower().startswith(_FORM):
+            return run.inputs.body
+        raise
     if found is _MISSING:
         return None
     return found if run.shares_document or found.__class__ not in (dict, list) else run.copied(found)

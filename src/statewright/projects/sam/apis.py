@@ -12,22 +12,26 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from statewright.payload import Json
 from statewright.projects.cloudformation import Stack
 from statewright.projects.resources import Place, Resource
+from statewright.projects.sam import rest_parts
 
 IMPLICIT_REST: Final = "ServerlessRestApi"
 IMPLICIT_HTTP: Final = "ServerlessHttpApi"
 _OPEN: Final = frozenset({"UsagePlan", "AddDefaultAuthorizerToCorsPreflight", "Authorizers"})
 """Members of an API's `Auth` that ask for no authorizer of every event."""
-_HTTP_USED: Final = ("Name", "CorsConfiguration", "StageName", "StageVariables")
-_REST_USED: Final = ("Name", "StageName", "BinaryMediaTypes", "Description")
+_HTTP_API: Final = ("Description", "DisableExecuteApiEndpoint", "Name")
+_HTTP_STAGE: Final = ("AccessLogSettings", "DefaultRouteSettings", "RouteSettings", "StageVariables")
+_HTTP_USED: Final = (*_HTTP_API, *_HTTP_STAGE, "CorsConfiguration", "StageName")
+_REST_USED: Final = (*rest_parts.OF_API, *rest_parts.OF_STAGE, *rest_parts.ITS_OWN)
 _SILENT: Final = frozenset({
-    "AlwaysDeploy", "Auth", "DefinitionBody", "DefinitionUri", "Description", "EndpointConfiguration", "FailOnWarnings",
-    "Mode", "OpenApiVersion", "PropagateTags", "Tags", "TracingEnabled",
+    "AlwaysDeploy", "Auth", "DefinitionBody", "DefinitionUri", "EndpointConfiguration", "FailOnWarnings",
+    "MergeDefinitions", "Mode", "OpenApiVersion", "PropagateTags", "Tags",
 })  # fmt: skip
 """Properties that `closed_why` judges, or whose absence changes no answer of an API."""
 _ANY: Final = ("ANY", "*", "X-AMAZON-APIGATEWAY-ANY-METHOD")
@@ -56,8 +60,10 @@ class ApiEvents:
     def __init__(self, stack: Stack, shared: Mapping[str, Json]) -> None:
         self._stack = stack
         self._made: dict[str, Resource] = {}
-        self._stages: dict[str, str] = {}
-        """The stages of REST APIs, by the id of the API."""
+        self._rest: dict[str, Mapping[str, Json]] = {}
+        """The properties of REST APIs, by their ids."""
+        self._paths: dict[str, dict[str, set[str]]] = {}
+        """The methods of REST APIs that are made, by API and path."""
         self._closed: dict[str, str] = {}
         self._shared = shared
         for name, section in ((IMPLICIT_REST, "Api"), (IMPLICIT_HTTP, "HttpApi")):
@@ -86,14 +92,9 @@ class ApiEvents:
         kept = {name: whole[name] for name in used if name in whole}
         given = {name: self._stack.fold(value, (*steps, name), resource.id) for name, value in kept.items()}
         if is_http:
-            cors = given.get("CorsConfiguration")
-            stage = given.get("StageName") or "$default"
-            self._http(resource.id, resource.place, given.get("Name"), cors, stage, given.get("StageVariables"))
+            self._http(resource.id, resource.place, given)
         else:
-            named = {"Name": given["Name"]} if "Name" in given else {}
-            more: dict[str, Json] = {name: given[name] for name in ("BinaryMediaTypes", "Description") if name in given}
-            self._add(resource.id, "AWS::ApiGateway::RestApi", {**named, **more}, resource.place)
-            self._stages[resource.id] = str(given.get("StageName") or "Prod")
+            self._declare_rest(resource.id, resource.place, given)
         return None
 
     def http(self, owner: str, place: Place, event: str, target: Json, given: Mapping[str, Json]) -> str | None:
@@ -103,7 +104,7 @@ class ApiEvents:
         if why is not None:
             return why
         if api == self._stack.prefix + IMPLICIT_HTTP and api not in self._made:
-            self._http(api, place, None, None, "$default", None)
+            self._http(api, place, self._of_globals("HttpApi", _HTTP_USED, {"Name", "StageName"}))
         own = f"{owner}{event}"
         reference = {"Ref": api} if api else given["ApiId"]
         integration = {
@@ -119,36 +120,81 @@ class ApiEvents:
             "Target": {"Fn::Join": ["/", ["integrations", {"Ref": f"{own}Integration"}]]},
         }  # fmt: skip
         self._add(f"{own}Route", "AWS::ApiGatewayV2::Route", route, place)
+        stage = self._made.get(self._http_stage_id(api)) if api else None
+        if stage is not None and isinstance(given.get("RouteSettings"), dict):
+            settings = {**(stage.properties.get("RouteSettings") or {}), key: given["RouteSettings"]}
+            self._made[stage.id] = replace(stage, properties={**stage.properties, "RouteSettings": settings})
         return None
 
-    def rest(self, owner: str, place: Place, event: str, target: Json, given: Mapping[str, Json]) -> str | None:
-        """Make a method of a REST API for a function; returns why it is left out, if it is."""
+    def rest(
+        self, owner: str, place: Place, event: str, target: Json, given: Mapping[str, Json], *, is_machine: bool = False
+    ) -> str | None:
+        """Make a method of a REST API for a function or a machine; returns why it is left out, if it is."""
         api = self._api_of(given.get("RestApiId"), IMPLICIT_REST)
         if api is None:
             return "RestApiId must be a Ref of an API of the template"
         why = self._why_not(api, given)
         if why is not None:
             return why
-        if api not in self._stages:
-            self._add(api, "AWS::ApiGateway::RestApi", {}, place)
-            self._stages[api] = "Prod"
-        auth = given.get("Auth")
+        if api not in self._rest:
+            self._declare_rest(api, place, self._of_globals("Api", _REST_USED, {"Name", "StageName"}))
+        auth, path, method = given.get("Auth"), str(given.get("Path", "/")), _method_of(given)
+        if is_machine:
+            integrated = rest_parts.started(target, self._uri("states:action/StartExecution"), given)
+        else:
+            uri = {"Fn::Join": ["", [self._uri(rest_parts.FUNCTIONS), target, "/invocations"]]}
+            integrated = rest_parts.called(uri, given)
         settings: dict[str, Json] = {
-            "RestApiId": {"Ref": api}, "ResourceId": self._path(api, str(given.get("Path", "/")), place),
-            "HttpMethod": _method_of(given), "AuthorizationType": "NONE",
-            "Integration": {
-                "Type": "AWS_PROXY", "IntegrationHttpMethod": "POST",
-                "Uri": {"Fn::Join": ["", [self._invoked(), target, "/invocations"]]},
-            },
+            "RestApiId": {"Ref": api}, "ResourceId": self._path(api, path, place), "HttpMethod": method,
+            "AuthorizationType": "NONE", **integrated, **self._checked(api, place, given),
         }  # fmt: skip
         if isinstance(auth, dict) and auth.get("ApiKeyRequired"):
             settings["ApiKeyRequired"] = True
         self._add(f"{owner}{event}Method", "AWS::ApiGateway::Method", settings, place)
+        self._paths.setdefault(api, {}).setdefault(path, set()).add(method)
         return None
+
+    def _checked(self, api: str, place: Place, given: Mapping[str, Json]) -> dict[str, Json]:
+        """The parameters and the model of a method, and the validator of its API that checks them."""
+        made, validated = rest_parts.checked(given)
+        for kind, name in (made.get("RequestModels") or {}).items():
+            if f"{api}{name}Model" in self._made:
+                made["RequestModels"] = {kind: {"Ref": f"{api}{name}Model"}}
+        if validated is not None:
+            body, parameters = validated
+            own = f"{api}{'Body' if body else ''}{'Parameters' if parameters else ''}Validator"
+            properties = {
+                "RestApiId": {"Ref": api}, "ValidateRequestBody": body, "ValidateRequestParameters": parameters,
+            }  # fmt: skip
+            self._add(own, "AWS::ApiGateway::RequestValidator", properties, place)
+            made["RequestValidatorId"] = {"Ref": own}
+        return made
+
+    def _of_globals(self, section: str, used: Iterable[str], own: Collection[str]) -> dict[str, Json]:
+        """The Globals of an implicit API, whose `own` properties they do not change."""
+        found = self._shared.get(section)
+        given = found if isinstance(found, dict) else {}
+        return {
+            name: self._stack.fold(given[name], ("Globals", section, name))
+            for name in used
+            if name in given and name not in own
+        }
+
+    def _declare_rest(self, api: str, place: Place, given: Mapping[str, Json]) -> None:
+        """Make a REST API with its models and gateway responses; its stage is made at the end."""
+        self._add(api, "AWS::ApiGateway::RestApi", _named(given, rest_parts.OF_API), place)
+        self._rest[api] = given
+        for name, schema in _table(given.get("Models")).items():
+            made = {"RestApiId": {"Ref": api}, **rest_parts.model(name, schema)}
+            self._add(f"{api}{name}Model", "AWS::ApiGateway::Model", made, place)
+        for kind, one in _table(given.get("GatewayResponses")).items():
+            made = {"RestApiId": {"Ref": api}, **rest_parts.gateway_response(kind, one)}
+            self._add(f"{api}{kind.title().replace('_', '')}Response", "AWS::ApiGateway::GatewayResponse", made, place)
 
     def finished(self) -> list[Resource]:
         """Everything that was made, with the deployments and stages of REST APIs."""
-        for api, stage in self._stages.items():
+        for api, given in self._rest.items():
+            self._share(api, given.get("Cors"))
             methods = [
                 one
                 for one in self._made.values()
@@ -162,34 +208,51 @@ class ApiEvents:
             place = methods[0].place
             needs = tuple(one.id for one in methods)
             self._made[own] = Resource(own, "AWS::ApiGateway::Deployment", {"RestApiId": {"Ref": api}}, needs, place)
-            given = {"RestApiId": {"Ref": api}, "DeploymentId": {"Ref": own}, "StageName": stage}
-            self._add(self._stage_id(api), "AWS::ApiGateway::Stage", given, place)
+            stage: dict[str, Json] = {
+                "RestApiId": {"Ref": api}, "DeploymentId": {"Ref": own}, "StageName": given.get("StageName") or "Prod",
+                **_named(given, rest_parts.OF_STAGE),
+            }  # fmt: skip
+            self._add(self._stage_id(api), "AWS::ApiGateway::Stage", stage, place)
         return [*self._made.values()]
 
-    def _invoked(self) -> str:
+    def _share(self, api: str, cors: Json) -> None:
+        """Make the methods OPTIONS of an API with CORS, where the template has none."""
+        for path, methods in self._paths.get(api, {}).items() if cors else ():
+            if "OPTIONS" in methods:
+                continue
+            place = self._made[api].place
+            letters = re.sub("[^A-Za-z0-9]", "", path)
+            own = f"{api}{letters}{hashlib.sha256(path.encode()).hexdigest()[:6]}Options"
+            where = {"RestApiId": {"Ref": api}, "ResourceId": self._path(api, path, place)}
+            self._add(own, "AWS::ApiGateway::Method", {**where, **rest_parts.shared(cors, methods)}, place)
+
+    def _uri(self, called: str) -> str:
         who = self._stack.identity
-        return f"arn:{who.partition}:apigateway:{who.region}:lambda:path/2015-03-31/functions/"
+        return f"arn:{who.partition}:apigateway:{who.region}:{called}"
 
     def _stage_id(self, api: str) -> str:
         if api == self._stack.prefix + IMPLICIT_REST:
             return f"{api}ProdStage"
         return f"{api}Stage"
 
-    def _http(self, api: str, place: Place, name: Json, cors: Json, stage: Json, variables: Json) -> None:
-        given: dict[str, Json] = {"ProtocolType": "HTTP"}
-        if name is not None:
-            given["Name"] = name
-        if isinstance(cors, dict):
-            given["CorsConfiguration"] = cors
-        elif cors in (True, "true"):
-            given["CorsConfiguration"] = {"AllowOrigins": ["*"]}
-        self._add(api, "AWS::ApiGatewayV2::Api", given, place)
-        kept: dict[str, Json] = {"ApiId": {"Ref": api}, "StageName": stage, "AutoDeploy": True}
-        if variables:
-            kept["StageVariables"] = variables
+    def _http_stage_id(self, api: str) -> str:
         is_implicit = api == self._stack.prefix + IMPLICIT_HTTP
-        own = f"{api}ApiGatewayDefaultStage" if is_implicit else f"{api}Stage"
-        self._add(own, "AWS::ApiGatewayV2::Stage", kept, place)
+        return f"{api}ApiGatewayDefaultStage" if is_implicit else f"{api}Stage"
+
+    def _http(self, api: str, place: Place, given: Mapping[str, Json]) -> None:
+        """Make an HTTP API and its stage."""
+        made: dict[str, Json] = {"ProtocolType": "HTTP", **_named(given, _HTTP_API)}
+        cors = given.get("CorsConfiguration")
+        if isinstance(cors, dict):
+            made["CorsConfiguration"] = cors
+        elif cors in (True, "true"):
+            made["CorsConfiguration"] = {"AllowOrigins": ["*"]}
+        self._add(api, "AWS::ApiGatewayV2::Api", made, place)
+        stage: dict[str, Json] = {
+            "ApiId": {"Ref": api}, "StageName": given.get("StageName") or "$default", "AutoDeploy": True,
+            **_named(given, _HTTP_STAGE),
+        }  # fmt: skip
+        self._add(self._http_stage_id(api), "AWS::ApiGatewayV2::Stage", stage, place)
 
     def _path(self, api: str, path: str, place: Place) -> Json:
         """A reference to the resource of a path; resources on the way are made."""
@@ -219,6 +282,14 @@ class ApiEvents:
 
     def _add(self, own: str, kind: str, properties: Mapping[str, Json], place: Place) -> None:
         self._made[own] = Resource(own, kind, dict(properties), (), place)
+
+
+def _named(given: Mapping[str, Json], names: Iterable[str]) -> dict[str, Json]:
+    return {name: given[name] for name in names if given.get(name) is not None}
+
+
+def _table(value: Json) -> Mapping[str, Json]:
+    return value if isinstance(value, dict) else {}
 
 
 def _method_of(given: Mapping[str, Json]) -> str:

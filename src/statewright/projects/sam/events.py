@@ -152,14 +152,10 @@ def _http_api(making: Making, name: str, given: Mapping[str, Json]) -> None:
 
 
 def _rest_api(making: Making, name: str, given: Mapping[str, Json]) -> None:
-    why = making.apis.rest(making.id, making.place_of(name), name, making.target, given)
+    is_machine = making.resource.type.endswith("StateMachine")
+    why = making.apis.rest(making.id, making.place_of(name), name, making.target, given, is_machine=is_machine)
     if why is not None:
         making.lose(name, f"the event {name} (Api) of {making.id} is left out: {why}")
-
-
-def _machine_api(making: Making, name: str, _given: Mapping[str, Json]) -> None:
-    why = "a method for a machine is not created yet: use an HTTP API, or start the machine"
-    making.lose(name, f"the event {name} (Api) of {making.id} is left out: {why}")
 
 
 def _queue(making: Making, name: str, given: Mapping[str, Json]) -> None:
@@ -366,11 +362,10 @@ _OF_MACHINES: Final[dict[str, _Maker]] = {
     "ScheduleV2": _schedule,
     "EventBridgeRule": _matching_rule,
     "CloudWatchEvent": _matching_rule,
-    "Api": _machine_api,
+    "Api": _rest_api,
 }
 _OF_FUNCTIONS: Final[dict[str, _Maker]] = {
     **_OF_MACHINES,
-    "Api": _rest_api,
     "HttpApi": _http_api,
     "SQS": _queue,
     "SNS": _topic,

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from statewright.payload import Json, JsonMapping
+from statewright.projects.preflights import preflight
 from statewright.projects.serverless.rest_authorizers import authorization
 from statewright.projects.serverless.rest_integrations import machine_settings, method_settings, table
 from statewright.projects.serverless.service import Service, normalized
@@ -94,8 +95,8 @@ class RestApi:
         """Make what stands for all events together: preflights, the deployment with its stage, keys and plans."""
         if not self._made:
             return
-        for path, preflight in self._preflights.items():
-            self._add_preflight(path, preflight)
+        for path, shared in self._preflights.items():
+            self._add_preflight(path, shared)
         resources = self._service.sections["Resources"]
         text = json.dumps([resources[one] for one in self._made], sort_keys=True, default=str)
         # Another id for other methods: they are deployed anew.
@@ -249,37 +250,25 @@ class RestApi:
         found.max_age = settings.get("maxAge", found.max_age)
         found.cache_control = settings.get("cacheControl", found.cache_control)
 
-    def _add_preflight(self, path: str, preflight: _Preflight) -> None:
+    def _add_preflight(self, path: str, settings: _Preflight) -> None:
         own = f"ApiGatewayMethod{_named(path)}Options"
         if own in self._service.sections["Resources"]:
             # A function answers OPTIONS itself.
             return
-        origins = preflight.origins or [one.strip() for one in preflight.origin.split(",")]
-        methods = ",".join(preflight.methods).replace("ANY", "DELETE,GET,HEAD,PATCH,POST,PUT")
+        origins = settings.origins or [one.strip() for one in settings.origin.split(",")]
+        methods = ",".join(settings.methods).replace("ANY", "DELETE,GET,HEAD,PATCH,POST,PUT")
         headers = {
             "Access-Control-Allow-Origin": origins[0],
-            "Access-Control-Allow-Headers": ",".join(preflight.headers), "Access-Control-Allow-Methods": methods,
-            "Access-Control-Allow-Credentials": "true" if preflight.credentials else None,
-            "Access-Control-Max-Age": preflight.max_age, "Cache-Control": preflight.cache_control,
+            "Access-Control-Allow-Headers": ",".join(settings.headers), "Access-Control-Allow-Methods": methods,
+            "Access-Control-Allow-Credentials": "true" if settings.credentials else None,
+            "Access-Control-Max-Age": settings.max_age, "Cache-Control": settings.cache_control,
         }  # fmt: skip
-        named = {f"method.response.header.{name}": f"'{value}'" for name, value in headers.items() if value}
-        template = _answering(origins) if preflight.origins or len(origins) > 1 else ""
+        quoted = {name: f"'{value}'" for name, value in headers.items() if value}
+        template = _answering(origins) if settings.origins or len(origins) > 1 else ""
         properties: dict[str, Json] = {
-            "HttpMethod": "OPTIONS", "AuthorizationType": "NONE", "ResourceId": self._resource(path, preflight.at),
-            "RestApiId": self._id,
-            "MethodResponses": [{"StatusCode": "200", "ResponseParameters": dict.fromkeys(named, True)}],
-            "Integration": {
-                "Type": "MOCK", "RequestTemplates": {"application/json": "{statusCode:200}"},
-                "ContentHandling": "CONVERT_TO_TEXT",
-                "IntegrationResponses": [
-                    {
-                        "StatusCode": "200", "ResponseParameters": named,
-                        "ResponseTemplates": {"application/json": template},
-                    }
-                ],
-            },
+            "ResourceId": self._resource(path, settings.at), "RestApiId": self._id, **preflight(quoted, template),
         }  # fmt: skip
-        self._service.add(own, "AWS::ApiGateway::Method", properties, preflight.at)
+        self._service.add(own, "AWS::ApiGateway::Method", properties, settings.at)
         self._made.append(own)
 
     def _add_plans(self, deployment: str, stage: Json) -> None:

@@ -174,3 +174,14 @@ def test_the_input_of_an_execution_by_placeholders_of_quotes() -> None:
 )  # fmt: skip
 def test_numbers_are_written_as_java_does(number: float, text: str) -> None:
     assert double_text(number) == text
+
+
+def test_the_root_of_a_form_is_its_text() -> None:
+    form = {"header": {"content-type": "application/x-www-form-urlencoded; charset=utf-8"}}
+    template = compile_template("#foreach($one in $input.path('$').split('&'))<$one>#end")
+    assert template.render(Inputs("a=1&b=2", form)).text == "<a=1><b=2>"
+    for parameters in (form, {}):
+        with pytest.raises(BodyIsNotJson):
+            compile_template("$input.path('$.a')").render(Inputs("a=1", parameters))
+    with pytest.raises(BodyIsNotJson):
+        template.render(Inputs("a=1&b=2"))
