@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from statewright.payload import Json
-from statewright.projects.preflights import preflight
 
 OF_API: Final = (
     "ApiKeySourceType", "BinaryMediaTypes", "Description", "DisableExecuteApiEndpoint", "MinimumCompressionSize",
@@ -35,6 +34,25 @@ _START: Final = '{"input": "%s", "stateMachineArn": "${Machine}"}'
 _ESCAPED: Final = "$util.escapeJavaScript($input.json('$'))"
 _UNESCAPED: Final = _ESCAPED + r""".replaceAll("\\'","'")"""
 FUNCTIONS: Final = "lambda:path/2015-03-31/functions/"
+
+
+def preflight(headers: Mapping[str, Json], template: str = "") -> dict[str, Json]:
+    """Properties of a method OPTIONS that answers with these headers, which are expressions: `'*'`.
+
+    `template` is that of the response; it may override headers.
+    """
+    named = {f"method.response.header.{name}": value for name, value in headers.items()}
+    response: Json = {
+        "StatusCode": "200", "ResponseParameters": named, "ResponseTemplates": {"application/json": template},
+    }  # fmt: skip
+    return {
+        "HttpMethod": "OPTIONS", "AuthorizationType": "NONE",
+        "MethodResponses": [{"StatusCode": "200", "ResponseParameters": dict.fromkeys(named, True)}],
+        "Integration": {
+            "Type": "MOCK", "RequestTemplates": {"application/json": "{statusCode:200}"},
+            "ContentHandling": "CONVERT_TO_TEXT", "IntegrationResponses": [response],
+        },
+    }  # fmt: skip
 
 
 def shared(cors: Json, methods: Iterable[str]) -> dict[str, Json]:

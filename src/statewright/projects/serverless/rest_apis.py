@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from statewright.payload import Json, JsonMapping
-from statewright.projects.preflights import preflight
+from statewright.projects.sam.rest_parts import preflight
 from statewright.projects.serverless.rest_authorizers import authorization
 from statewright.projects.serverless.rest_integrations import machine_settings, method_settings, table
 from statewright.projects.serverless.service import Service, normalized
