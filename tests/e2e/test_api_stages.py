@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from tests.deadlines import until
 from tests.e2e.conftest import Server
 from tests.e2e.test_http_apis import called, new_api
 from tests.e2e.test_rest_apis import Rest
@@ -186,3 +187,76 @@ def test_changes_of_one_api_at_once_wait_for_one_another(server, http, rest):
     value = f"key-of-{api.id}-12345678"
     keys = at_once(*(lambda: rest.create_api_key(name="k", value=value),) * 4)
     assert sorted(keys) == ["ConflictException"] * 3 + ["done"]
+
+
+ALL = ("requestId", "httpMethod", "status", "path", "responseLength", "responseLatency", "integration.status",
+       "integrationLatency", "identity.sourceIp", "identity.userAgent", "error.message", "error.responseType", "stage",
+       "routeKey", "resourcePath", "authorizer.principalId", "protocol", "requestTimeEpoch", "apiId")  # fmt: skip
+JSON_FORMAT = json.dumps({name: f"$context.{name}" for name in ALL})
+
+
+def lines_of(server: Server, group: str, count: int) -> list[dict[str, Any]]:
+    logs = server.client("logs")
+
+    def read() -> list[Any]:
+        return [one["message"] for one in logs.filter_log_events(logGroupName=group)["events"]]
+
+    until(lambda: len(read()) >= count, f"{count} lines of {group}")
+    return [json.loads(one) for one in read()]
+
+
+def test_requests_are_logged_in_the_format_of_the_stage(server, http, rest):
+    group = f"/apis/{new_api(http)}"
+    arn = f"arn:aws:logs:us-east-1:000000000000:log-group:{group}"
+    server.client("logs").create_log_group(logGroupName=group)
+    api = new_api(http)
+    to_queue(server, http, api, "GET /a")
+    log = {"DestinationArn": f"{arn}:*", "Format": JSON_FORMAT}
+    http.create_stage(ApiId=api, StageName="$default", AutoDeploy=True, AccessLogSettings=log)
+    agent = {"User-Agent": 'cu"rl'}
+    assert called(server, api, "GET", "/a", agent).status == 200
+    assert called(server, api, "GET", "/none").status == 404
+    first, second = lines_of(server, group, 2)
+    assert len(first["requestId"]) > 10
+    for name in ("requestTimeEpoch", "responseLatency", "integrationLatency"):
+        assert first[name].isdigit()
+    assert {name: first[name] for name in ALL[1:5]} == {
+        "httpMethod": "GET", "status": "200", "path": "/a", "responseLength": "2",
+    }  # fmt: skip
+    assert {name: first[name] for name in ALL[8:]} == {
+        "identity.sourceIp": "127.0.0.1", "identity.userAgent": 'cu"rl', "error.message": "-",
+        "error.responseType": "-", "stage": "$default", "routeKey": "GET /a", "resourcePath": "GET /a",
+        "authorizer.principalId": "-", "protocol": "HTTP/1.1", "requestTimeEpoch": first["requestTimeEpoch"],
+        "apiId": api,
+    }  # fmt: skip
+    assert (second["status"], second["error.message"], second["integration.status"]) == ("404", "Not Found", "-")
+    http.delete_access_log_settings(ApiId=api, StageName="$default")
+    assert "AccessLogSettings" not in http.get_stage(ApiId=api, StageName="$default")
+
+    other = mocked(rest, ("GET", "/a"))
+    where = {"restApiId": other.id, "stageName": "prod"}
+    shown = patched(
+        rest.update_stage, ("replace", "/accessLogSettings/destinationArn", arn),
+        ("replace", "/accessLogSettings/format", JSON_FORMAT), **where,
+    )  # fmt: skip
+    assert shown["accessLogSettings"] == {"destinationArn": arn, "format": JSON_FORMAT}
+    assert called(server, other.id, "GET", "/prod/a").status == 200
+    assert called(server, other.id, "POST", "/prod/a").status == 403
+    *_, third, fourth = lines_of(server, group, 4)
+    assert (third["resourcePath"], third["status"], third["path"]) == ("/a", "200", "/prod/a")
+    assert (fourth["error.message"], fourth["error.responseType"]) == (
+        "Missing Authentication Token", "MISSING_AUTHENTICATION_TOKEN",
+    )  # fmt: skip
+    patched(rest.update_stage, ("remove", "/accessLogSettings"), **where)
+    assert "accessLogSettings" not in rest.get_stage(**where)
+
+
+def test_wrong_access_logs_are_refused(http, rest):
+    with pytest.raises(ClientError, match="ARN of a log group"):
+        http.create_stage(ApiId=new_api(http), StageName="s", AccessLogSettings={"DestinationArn": "shop"})
+    api = mocked(rest, ("GET", "/a"))
+    for text in ("$context.status", "$context.requestId" + "x" * 4_000):
+        with pytest.raises(ClientError, match="access log format"):
+            patched(
+                rest.update_stage, ("replace", "/accessLogSettings/format", text), restApiId=api.id, stageName="prod"
+            )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, Protocol
 from urllib.parse import parse_qsl
 
 from statewright.payload import JsonObject
@@ -69,6 +69,18 @@ class Response:
     body: bytes
 
 
+class Traced(Protocol):
+    """Notes the course of a request; implemented by `access_logs.Trace`."""
+
+    async def call(
+        self, call: CallIntegration, integration: Integration, request: Request, context: CallContext
+    ) -> Response:
+        """Call an integration and note its answer. Raises: IntegrationFailed."""
+
+    def refused(self, kind: str, message: str) -> None:
+        """Note an answer of the gateway itself."""
+
+
 @dataclass(slots=True)
 class CallContext:
     """The circumstances of one request: what `$context` and `requestContext` are made of.
@@ -95,6 +107,8 @@ class CallContext:
     path_parameters: Mapping[str, str] = field(default_factory=dict)
     stage_variables: Mapping[str, str] = field(default_factory=dict)
     identity: JsonObject = field(default_factory=dict)
+    trace: Traced | None = None
+    """Notes the course of the request, if the stage writes an access log."""
     authorizer: JsonObject | None = None
     authorizer_2: JsonObject | None = None
     """The authorizer as format 2.0 of events shows it: `lambda`, `jwt` or `iam`."""

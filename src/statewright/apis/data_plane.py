@@ -12,6 +12,7 @@ from typing import Final, Protocol
 from urllib.parse import unquote
 
 from statewright import chance
+from statewright.apis.access_logs import AccessLog, AccessLogs, Trace
 from statewright.apis.apis import Apis, Held
 from statewright.apis.authorizers.guards import Guards
 from statewright.apis.calls import (
@@ -62,6 +63,7 @@ class _Ready:
     variables: Mapping[str, str]
     version: int
     buckets: Buckets
+    log: AccessLog | None
     has_no_host: bool
     """True if `DisableExecuteApiEndpoint` is set: only the path at this server's own address leads to the API."""
 
@@ -71,11 +73,12 @@ class DataPlane:
 
     def __init__(
         self, apis: Apis, clock: Clock, functions: LambdaProxy, first_class: FirstClass, http: HttpProxy,
-        wire: CallWire, mappings: Mappings, guards: Guards,
+        wire: CallWire, mappings: Mappings, guards: Guards, logs: AccessLogs,
     ) -> None:  # fmt: skip
         self.apis: Final = apis
         self.clock: Final = clock
         self.guards: Final = guards
+        self._logs = logs
         self._functions = functions
         self._first_class = first_class
         self._wire = wire
@@ -97,6 +100,7 @@ class DataPlane:
     async def stop(self) -> None:
         """End invocations that no client waits for, and write what is counted."""
         await self.plans.stop()
+        await self._logs.stop()
         await self._functions.stop()
         await self._first_class.stop()
         await self._wire.stop()
@@ -132,7 +136,12 @@ class DataPlane:
             extended_request_id=_extended_id(), stage_variables=ready.variables, identity=_identity(request),
         )  # fmt: skip
         request.path = path
-        return await ready.stage.answer(request, context)
+        if ready.log is None:
+            return await ready.stage.answer(request, context)
+        trace = context.trace = Trace(self.clock)
+        response = await ready.stage.answer(request, context)
+        self._logs.add(ready.log, context, trace, response)
+        return response
 
     def _stage_of(self, held: Held, path: str) -> tuple[str | None, str]:
         """The stage that a path names, and the path after it; the default stage needs no name."""
@@ -170,6 +179,7 @@ class DataPlane:
                 settings.get("variables") or {},
                 version,
                 buckets.compiled(),
+                AccessLog.of(api_id, name, settings),
                 _has_no_host(held.api.settings),
             )
         return ready

@@ -69,6 +69,8 @@ class GatewayResponses:
         status = STATUSES.get(kind) or (502 if kind == "MALFORMED" else 500)
         own_text = "Internal server error" if status >= 500 else "Forbidden"
         text = None if kind in _SILENT else message or _MESSAGES.get(kind) or own_text
+        if context.trace is not None:
+            context.trace.refused(kind, text or "")
         given = self._given.get(kind) or self._given.get("DEFAULT_4XX" if status < 500 else "DEFAULT_5XX") or {}
         values = {**context.shown(), "error": {"message": text, "messageString": dump_json(text), "responseType": kind}}
         templates = given.get("responseTemplates") or {}

@@ -124,21 +124,27 @@ class HttpStage:
         return response
 
     async def _routed(self, request: Request, context: CallContext) -> Response:
+        context.http_method = request.method
         found = self.route(request.method, request.path)
         if found is None or found.target.integration is None:
             return refusal(*NOT_FOUND)
         route = found.target
         assert route.integration is not None
+        context.resource_path, context.resource_id = route.key, route.id
         if route.bucket is not None and not route.bucket.take():
             return refusal(*TOO_MANY)
-        context.resource_path, context.resource_id, context.http_method = route.key, route.id, request.method
         context.path_parameters = found.parameters
         if route.guard is not None:
             refused = await route.guard(request, context)
             if refused is not None:
                 return refused_by(refused)
         try:
-            response = await self._calls[_kind(route.integration)](route.integration, request, context)
+            call = self._calls[_kind(route.integration)]
+            response = await (
+                call(route.integration, request, context)
+                if context.trace is None
+                else context.trace.call(call, route.integration, request, context)
+            )
         except IntegrationFailed as problem:
             return refusal(*_ANSWERS.get(problem.kind, FAILED))
         without_connection(response)

@@ -138,7 +138,11 @@ class RestStage:
         try:
             if call is None:
                 raise IntegrationFailed("API_CONFIGURATION_ERROR", f"no integrations {method.integration.type}")
-            response = await call(method.integration, request, context)
+            response = await (
+                call(method.integration, request, context)
+                if context.trace is None
+                else context.trace.call(call, method.integration, request, context)
+            )
         except IntegrationFailed as problem:
             if problem.kind not in _OF_THE_CLIENT:
                 log.warning("%s %s of the API %s: %s", request.method, method.path, context.api_id, problem)

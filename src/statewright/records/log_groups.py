@@ -231,6 +231,18 @@ class LogGroups:
             self._announce(group)
         return rejected
 
+    async def write(self, group: str, stream: str, events: Sequence[tuple[int, str]]) -> None:
+        """Write events of another service of this server; creates the group and the stream if needed.
+
+        Raises: ApiError.
+        """
+        key = _stream_key(group, stream)
+        if await self._streams.get(key) is None:
+            if await self.find(group) is None:
+                await self.create(group, {})
+            await self.create_stream(group, stream)
+        await self.put(group, stream, events)
+
     # -------------------------------------------------------------- sources for reading
 
     async def lanes(self, group: str) -> list[Lane]:

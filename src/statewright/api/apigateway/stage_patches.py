@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from statewright.api.apigateway.patches import patched
+from statewright.apis.access_logs import check_settings
 from statewright.apis.errors import bad_request
 from statewright.apis.throttling import check_throttle
 from statewright.payload import Json, JsonMapping, JsonObject
@@ -57,7 +58,10 @@ def staged(settings: JsonMapping, operations: Sequence[JsonMapping]) -> JsonObje
             found.pop(whole["key"], None)
         else:
             others.append(one)
-    return {**patched(settings, others, _OWN), "methodSettings": found}
+    made = {**patched(settings, others, _OWN), "methodSettings": found}
+    log = made.get("accessLogSettings") or {}
+    check_settings(log.get("destinationArn"), log.get("format"), needs_id=True)
+    return made
 
 
 def _typed(member: str, value: Json) -> Json:

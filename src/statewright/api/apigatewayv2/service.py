@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from statewright.api.building import Building
 from statewright.api.lambda_.service import build_functions
+from statewright.api.logs.service import build_log_groups
 from statewright.api.service import APART, REST, Service
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def build_apis(make: Building) -> Apis:
 
 def build_data_plane(make: Building) -> DataPlane:
     """Build the part that answers requests to APIs."""
+    from statewright.apis.access_logs import AccessLogs
     from statewright.apis.authorizers.guards import Guards
     from statewright.apis.authorizers.results import Results
     from statewright.apis.data_plane import DataPlane
@@ -58,4 +60,5 @@ def build_data_plane(make: Building) -> DataPlane:
         ground.wire(),
         Mappings(ground.engine.heavy.run, ground.engine.heavy.run_elsewhere),
         Guards(proxy.invoke, Results(ground.clock), ground.clock),
+        AccessLogs(make(build_log_groups).write, ground.clock),
     )

@@ -8,6 +8,7 @@ from typing import Final
 from statewright.api.apigatewayv2.changes import change
 from statewright.api.apigatewayv2.http_apis import page
 from statewright.api.operations import App, Call, operation
+from statewright.apis.access_logs import check_settings
 from statewright.apis.apis import Held
 from statewright.apis.errors import bad_request, conflict, not_found
 from statewright.apis.http_apis import DEFAULT_STAGE
@@ -47,6 +48,8 @@ def _settings(app: App, held: Held, request: JsonMapping, before: JsonMapping) -
     settings = {**before, **{name: request[name] for name in _STAGE if request.get(name) is not None}}
     for one in (request.get("DefaultRouteSettings") or {}, *(request.get("RouteSettings") or {}).values()):
         check_throttle(one.get("ThrottlingRateLimit"), one.get("ThrottlingBurstLimit"))
+    log = request.get("AccessLogSettings") or {}
+    check_settings(log.get("DestinationArn"), log.get("Format"), needs_id=False)
     if request.get("RouteSettings") is not None:
         # Each route's settings are replaced by themselves; those of other routes stay.
         settings["RouteSettings"] = {**(before.get("RouteSettings") or {}), **request["RouteSettings"]}
