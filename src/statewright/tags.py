@@ -5,7 +5,9 @@ Owns the rules that services share; each service has its own errors for invalid 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,11 +18,29 @@ MOST_TAGS: Final = 50
 KEY_CHARACTERS: Final = 128
 VALUE_CHARACTERS: Final = 256
 """Source of all: the services' references, "Tagging restrictions"."""
+_RESERVED: Final = "aws:"
+_OF_STACKS: Final = "aws:cloudformation:"
+_is_stack: ContextVar[bool] = ContextVar("tags are set by a stack", default=False)
+
+
+def is_reserved(key: str) -> bool:
+    """True for a tag that callers may neither set nor remove; those of stacks are set by stacks alone."""
+    return key.lower().startswith(_RESERVED) and not (_is_stack.get() and key.startswith(_OF_STACKS))
+
+
+@contextmanager
+def tags_of_stacks() -> Iterator[None]:
+    """Let the calls within set and remove the tags of stacks."""
+    before = _is_stack.set(True)
+    try:
+        yield
+    finally:
+        _is_stack.reset(before)
 
 
 def retagged(present: Mapping[str, str], put: Mapping[str, str], drop: Iterable[str] = ()) -> dict[str, str]:
-    """Tags after some were removed and others set; keys to drop that do not exist are ignored."""
-    gone = set(drop)
+    """Tags after some were removed and others set; keys to drop that do not exist, or are reserved, are ignored."""
+    gone = {key for key in drop if not is_reserved(key)}
     return {key: value for key, value in present.items() if key not in gone} | dict(put)
 
 
@@ -53,9 +73,10 @@ class TagRule:
                 raise self.bad_key(key)
             if self.bad_value is not None and len(value) > VALUE_CHARACTERS:
                 raise self.bad_value(value)
-            if self.reserved is not None and key.lower().startswith("aws:"):
+            if self.reserved is not None and is_reserved(key):
                 raise self.reserved(key)
         after = {**present, **given}
-        if len(after) > MOST_TAGS:
-            raise self.too_many(len(after))
+        count = sum(not key.startswith(_RESERVED) for key in after)
+        if count > MOST_TAGS:
+            raise self.too_many(count)
         return after

@@ -248,7 +248,9 @@ class Invoker:
 
     async def _new_pool(self, target: Target) -> Pool:
         settings = target.settings
-        runtime = await self.runtimes.find(settings.runtime)
+        # Looking for an interpreter runs it: time that a virtual clock must not jump over.
+        with self.clock.busy():
+            runtime = await self.runtimes.find(settings.runtime)
         if runtime is None:
             raise ApiError(
                 "InvalidRuntimeException",

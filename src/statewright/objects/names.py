@@ -13,6 +13,7 @@ from typing import Final
 from statewright.errors import ApiError
 from statewright.limits import BUCKET_TAGS, OBJECT_KEY_BYTES, OBJECT_METADATA_BYTES, OBJECT_TAGS
 from statewright.objects import faults
+from statewright.tags import is_reserved
 
 _BUCKET: Final = re.compile(r"(?=.{3,63}\Z)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
 _ADDRESS: Final = re.compile(r"[0-9]{1,3}(\.[0-9]{1,3}){3}")
@@ -79,7 +80,7 @@ def checked_tags(pairs: Sequence[tuple[str, str]], *, of_bucket: bool = False) -
             raise _invalid_tag("The TagKey you have provided is invalid", name)
         if len(value) > _TAG_VALUE_CHARACTERS or not _TAG.fullmatch(value):
             raise _invalid_tag("The TagValue you have provided is invalid", name, value)
-        if name.lower().startswith("aws:"):
+        if is_reserved(name):
             system = "System tags cannot be added/updated by requester"
             raise _invalid_tag(system if of_bucket else "Your TagKey cannot be prefixed with aws:", name)
         found[name] = value

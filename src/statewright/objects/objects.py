@@ -41,6 +41,7 @@ from statewright.stores.object_rows import (
     Demand,
     ObjectRow,
 )
+from statewright.tags import is_reserved
 
 T = TypeVar("T")
 
@@ -135,9 +136,11 @@ class Objects:
         return sorted(found, key=lambda bucket: bucket.name)
 
     async def set_bucket_tags(self, name: str, tags: Mapping[str, str]) -> None:
-        """Replace the tags of a bucket; none deletes them. Raises: ApiError (`NoSuchBucket`)."""
+        """Replace the tags of a bucket; none deletes them. Reserved ones stay. Raises: ApiError (`NoSuchBucket`)."""
         async with self._changing:
-            await self._change(replace(await self.state.bucket(name), tags=dict(tags)))
+            bucket = await self.state.bucket(name)
+            kept = {key: value for key, value in bucket.tags.items() if is_reserved(key)}
+            await self._change(replace(bucket, tags={**kept, **tags}))
 
     async def set_bucket_setting(self, name: str, subject: str, value: Json) -> None:
         """Set a setting of a bucket by its subject; `None` deletes it. Raises: ApiError (`NoSuchBucket`)."""

@@ -16,8 +16,9 @@ from statewright.errors import ApiError
 from statewright.payload import JsonMapping, JsonObject
 from statewright.stacks import errors
 from statewright.stacks.changes import Difference, changes_of
+from statewright.stacks.index import GONE
 from statewright.stacks.operations import REVIEW, terms_of
-from statewright.stacks.planning.planner import GONE, Prepared
+from statewright.stacks.planning.planner import Prepared
 from statewright.stacks.records import CHANGE_SET, ChangeSetEntry, StackEntry
 from statewright.stacks.stacks import Stacks
 from statewright.stores.entries import Entries

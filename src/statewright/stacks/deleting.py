@@ -70,9 +70,13 @@ class Deleting:
             if row.id in kept or (now.deletion in policy and now.ref):
                 await self._gone(row, replace(said, status="DELETE_SKIPPED"), forgets)
                 continue
-            if not now.ref and row.status == "CREATE_FAILED":
-                await self._gone(row, None, forgets)
-                continue
+            if not now.ref:
+                # A creation that failed before it made anything, or that ended before its row said what it made.
+                now = now if row.status == "CREATE_FAILED" else await self._resources.found(row.id, now)
+                if not now.ref:
+                    await self._gone(row, None, forgets)
+                    continue
+                said = replace(said, physical=now.ref)
             if row.status != "DELETE_IN_PROGRESS":
                 begun = replace(row, status="DELETE_IN_PROGRESS", reason="", updated_ms=self._clock.now_ms())
                 await self._journal.save(self._live, rows=[begun], events=[said])

@@ -15,6 +15,7 @@ from statewright.clock import Clock
 from statewright.errors import Conflict
 from statewright.instants import iso_ms
 from statewright.payload import Json, dump_json
+from statewright.stacks.index import marks_changed
 from statewright.stacks.records import (
     STACK,
     STACK_EVENT,
@@ -97,9 +98,12 @@ class Journal:
             for said in events:
                 written.append(STACK_EVENT.row(self._event(stack, said, number, now_ms)))
                 number += 1
+            deleted = [STACK_RESOURCE.name_of(one) for one in gone]
             if change is not None:
                 written.append(STACK.row(stack))
-            deleted = [STACK_RESOURCE.name_of(one) for one in gone]
+                marks, unmarked = marks_changed(live.stack if live.stack.stored else None, stack)
+                written += marks
+                deleted += unmarked
             for id_, begins in (also or {}).items():
                 if begins:
                     written.append(UNDER_WAY.row(id_))

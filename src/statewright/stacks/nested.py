@@ -19,9 +19,10 @@ from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject
 from statewright.projects.deploy.kinds import text_of
 from statewright.stacks.errors import invalid
+from statewright.stacks.index import GONE
 from statewright.stacks.journal import STACK_TYPE, Journal
 from statewright.stacks.operations import Operations, Terms
-from statewright.stacks.planning.planner import GONE, Planner, Prepared
+from statewright.stacks.planning.planner import Planner, Prepared
 from statewright.stacks.records import Made, Phase, ResourceEntry, StackEntry
 
 DEEPEST: Final = 5
@@ -209,7 +210,9 @@ class Nested:
     def _terms(self, parent: StackEntry) -> Terms:
         operation = parent.operation
         assert operation is not None
-        return Terms(operation.token, operation.keeps_failed, host=operation.host, under=operation.id)
+        return Terms(
+            operation.token, operation.keeps_failed, host=operation.host, under=operation.id, due_ms=operation.due_ms
+        )
 
     async def _prepared(self, parent: StackEntry, stack: StackEntry, target: Made) -> Prepared:
         """The source of a nested stack, from its properties. Raises: ApiError."""

@@ -57,7 +57,8 @@ class Halted(Exception):
 class Terms:
     """How an operation is to run: what becomes of a failure, and by which change set and host it was asked for.
 
-    `under` is the operation of the parent stack that began it.
+    `under` is the operation of the parent stack that began it, `due_ms` the end of its time. `policy` is the stack
+    policy for an update alone, `policy_after` the one from its end on.
     """
 
     token: str | None = None
@@ -66,12 +67,16 @@ class Terms:
     change_set: str = ""
     host: str = ""
     under: str = ""
+    due_ms: int = 0
+    policy: str = ""
+    policy_after: str = ""
 
     def operation(self, kind: OperationKind, phase: Phase, now_ms: int) -> Operation:
         """A new operation on these terms."""
         return Operation(
-            chance.uuid4(), kind, phase, now_ms, self.token, self.keeps_failed, self.on_failure, host=self.host
-        )
+            chance.uuid4(), kind, phase, now_ms, self.token, self.keeps_failed, self.on_failure, host=self.host,
+            due_ms=self.due_ms, policy=self.policy, policy_after=self.policy_after,
+        )  # fmt: skip
 
 
 def terms_of(request: JsonMapping, host: str, change_set: str = "", on_failure: str = "") -> Terms:
@@ -192,13 +197,17 @@ class Operations:
 
     async def begin_create(self, stack: StackEntry, prepared: Prepared, terms: Terms) -> StackEntry:
         """Begin to make a new stack what a template asks for. The caller holds the lock of changes."""
-        operation = terms.operation("create", "apply", self._clock.now_ms())
+        now_ms = self._clock.now_ms()
+        operation = terms.operation("create", "apply", now_ms)
+        if stack.timeout_minutes:
+            own_ms = now_ms + 60_000 * stack.timeout_minutes
+            operation = replace(operation, due_ms=min(own_ms, operation.due_ms or own_ms))
 
         def begun(one: StackEntry) -> StackEntry:
             return replace(
                 one, status="CREATE_IN_PROGRESS", reason="User Initiated", source=prepared.source, operation=operation,
                 description=prepared.template.description, keeps_failed=terms.keeps_failed and not terms.under,
-                change_set=terms.change_set, updated_ms=self._clock.now_ms() if terms.change_set else 0,
+                change_set=terms.change_set, updated_ms=now_ms if terms.change_set else 0,
                 under=terms.under,
             )  # fmt: skip
 
@@ -227,6 +236,18 @@ class Operations:
             )
 
         return await self.begin(stack, begun, None)
+
+    async def turn_to_deletion(self, stack: StackEntry) -> StackEntry:
+        """Have a creation that is under way end before its next resource, and delete what it made."""
+        live = self._live[stack.id]
+
+        def turned(one: StackEntry) -> StackEntry:
+            assert one.operation is not None
+            going = replace(one.operation, kind="delete", phase="delete", cancelled=True)
+            return replace(one, status="DELETE_IN_PROGRESS", reason="User Initiated", operation=going)
+
+        await self._journal.save(live, turned, events=[Said("DELETE_IN_PROGRESS", "User Initiated")])
+        return live.stack
 
     async def begin(
         self, stack: StackEntry, change: Change, prepared: Prepared | None, *, is_told: bool = True

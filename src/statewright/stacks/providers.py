@@ -9,7 +9,8 @@ Source: CloudFormation user guide, "Custom resource reference".
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -19,9 +20,10 @@ from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonMapping, JsonObject, dump_json, parse_json
 from statewright.projects.deploy.kinds import text_of
-from statewright.stacks.records import Made, StackEntry
+from statewright.stacks.records import Made, StackEntry, is_stopped
 from statewright.stacks.threads import Invoke
 
+log = logging.getLogger("statewright.stacks")
 LONGEST_SECONDS: Final = 3_600
 """Source: custom resource reference, `ServiceTimeout`."""
 _LOOK_MS: Final = 200
@@ -56,10 +58,20 @@ class _Request:
 class Providers:
     """Asks the providers of custom resources."""
 
-    def __init__(self, invoke: Invoke, clock: Clock, config: Config, sign: Sign) -> None:
+    def __init__(
+        self,
+        invoke: Invoke,
+        clock: Clock,
+        config: Config,
+        sign: Sign,
+        current: Callable[[str], Awaitable[StackEntry | None]],
+    ) -> None:
+        """`current` gives a stack as it is by now, by its id."""
         self._invoke = invoke
         self._clock = clock
         self._sign = sign
+        self._current = current
+        self._asked: set[str] = set()
         self._bucket = f"statewright-custom-resources-{config.account}-{config.region}"
 
     async def make(self, stack: StackEntry, id: str, target: Made, before: Made | None) -> Made:
@@ -82,7 +94,10 @@ class Providers:
             raise Refused("ServiceToken must be the ARN of a function of this server.")
         seconds = _seconds(properties.get("ServiceTimeout"))
         key = f"{asked.stack.id}/{asked.id}/{asked.request_id}"
-        await self._make_bucket()
+        if not self._asked:
+            await self._make_bucket()
+            await self._forget_others()
+        self._asked.add(asked.stack.id)
         found = await self._stored(key)
         if found is None:
             await self._ask(asked, token, self._sign(self._bucket, key, seconds))
@@ -90,8 +105,37 @@ class Providers:
             while (found := await self._stored(key)) is None:
                 if self._clock.now_ms() >= due_ms:
                     raise Refused("CloudFormation did not receive a response from your Custom Resource.")
+                stack = await self._current(asked.stack.id)
+                if asked.kind == "Create" and stack is not None and is_stopped(stack.operation, self._clock.now_ms()):
+                    raise Refused("Resource creation cancelled")
                 await self._clock.sleep_until(self._clock.now_ms() + _LOOK_MS)
         return _read(found)
+
+    async def forget(self, stack: str) -> None:
+        """Delete the answers to the operation of a stack, which has ended."""
+        if stack in self._asked:
+            self._asked.discard(stack)
+            await self._delete(await self._keys(f"{stack}/"))
+
+    async def _forget_others(self) -> None:
+        """Delete the answers to operations that ended just before the server did."""
+        left = []
+        for key in await self._keys():
+            stack = await self._current(key.partition("/")[0])
+            if stack is None or stack.operation is None:
+                left.append(key)
+        await self._delete(left)
+
+    async def _keys(self, prefix: str = "") -> list[str]:
+        found = await self._invoke("s3", "ListObjectsV2", {"Bucket": self._bucket, "Prefix": prefix})
+        return [one["Key"] for one in found.get("Contents") or ()]
+
+    async def _delete(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            try:
+                await self._invoke("s3", "DeleteObject", {"Bucket": self._bucket, "Key": key})
+            except ApiError as error:
+                log.warning("the answer of a custom resource could not be deleted: %s", error.message)
 
     async def _ask(self, asked: _Request, token: str, url: str) -> None:
         event: JsonObject = {

@@ -46,8 +46,19 @@ class Operation:
     retain: Sequence[str] = ()
     skipped: Sequence[str] = ()
     cancelled: bool = False
+    due_ms: int = 0
+    """When a creation has exceeded its time; 0 for never."""
+    policy: str = ""
+    """The stack policy that is in force for this update alone."""
+    policy_after: str = ""
+    """The stack policy from the end of this update on."""
     host: str = ""
     """The host of the server, as the caller addressed it: that of queues in what references give."""
+
+
+def is_stopped(operation: Operation | None, now_ms: int) -> bool:
+    """True if an operation is to make nothing more: it was cancelled, or its time is over."""
+    return operation is not None and (operation.cancelled or 0 < operation.due_ms <= now_ms)
 
 
 @dataclass(frozen=True, slots=True)

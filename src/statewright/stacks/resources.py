@@ -32,6 +32,7 @@ from statewright.stacks.records import Made, StackEntry
 from statewright.stacks.references import References, known_of, no_call
 from statewright.stacks.threads import Invoke, with_calls
 from statewright.stacks.types import is_fixed, lacking
+from statewright.tags import tags_of_stacks
 
 T = TypeVar("T")
 log = logging.getLogger("statewright.stacks")
@@ -52,7 +53,7 @@ class Resources:
     def __init__(self, invoke: Invoke, clock: Clock, config: Config, providers: Providers, nested: Nested) -> None:
         self._invoke = invoke
         self.nested: Final = nested
-        self._providers = providers
+        self.providers: Final = providers
         self._clock = clock
         self._config = config
 
@@ -110,6 +111,14 @@ class Resources:
 
         return await self._run(look)
 
+    async def found(self, id: str, target: Made) -> Made:
+        """A resource whose creation was under way, with its reference if it exists."""
+        kind = kind_of(target.type)
+        if not target.name or kind.lost or target.type in IGNORED:
+            return target
+        found = await self._run(lambda call: self._found(call, self._as_wanted(kind, id, target, None, {}), kind))
+        return target if found is None else replace(target, ref=found.ref, attributes=dict(found.attributes))
+
     async def make(self, stack: StackEntry, id: str, target: Made, before: Made | None, refs: References) -> Made:
         """Make a resource, or change it into what it is to be. Raises: ResourceFailed."""
         kind = kind_of(target.type)
@@ -117,7 +126,7 @@ class Resources:
             return replace(target, ref=target.name)
         if is_custom(target.type):
             try:
-                return await self._providers.make(stack, id, target, before)
+                return await self.providers.make(stack, id, target, before)
             except Refused as refused:
                 raise ResourceFailed(str(refused)) from None
         if target.type == STACK_TYPE:
@@ -131,7 +140,7 @@ class Resources:
         if missing:
             words = ", ".join(f"The property {{/{name}}} is required" for name in missing)
             raise ResourceFailed(f"Property validation failure: [{words}]")
-        tags = stack.source.tags if stack.source is not None else {}
+        tags = {**(stack.source.tags if stack.source is not None else {}), **_own_tags(stack, id)}
         known = known_of(before) if before is not None else None
 
         def apply(call: Call) -> Known | str:
@@ -167,7 +176,7 @@ class Resources:
         kind = kind_of(one.type)
         if is_custom(one.type) and one.ref:
             try:
-                await self._providers.delete(stack, id, one)
+                await self.providers.delete(stack, id, one)
             except Refused as refused:
                 raise ResourceFailed(str(refused)) from None
             return
@@ -231,23 +240,35 @@ class Resources:
         """The failure of an applier. What it made before is looked up, so that a rollback deletes it."""
         if not site.created or wanted.before is not None:
             return ResourceFailed(text)
-        look = self._site(site.call, is_dry=True)
-        try:
-            found = made(look, wanted, kind)
-        except Exception:
-            return ResourceFailed(text)
-        if look.created:
+        found = self._found(site.call, wanted, kind)
+        if found is None:
             return ResourceFailed(text)
         return ResourceFailed(text, replace(target, ref=found.ref, attributes=dict(found.attributes)))
 
+    def _found(self, call: Call, wanted: Wanted, kind: Kind) -> Known | None:
+        """A resource that exists already by the name that it was to get."""
+        look = self._site(call, is_dry=True)
+        try:
+            found = made(look, wanted, kind)
+        except Exception:
+            return None
+        return None if look.created else found
+
     async def _run(self, work: Callable[[Call], T], host: str = "") -> T:
         try:
-            return await with_calls(self._clock, self._invoke, work, host)
+            with tags_of_stacks():
+                return await with_calls(self._clock, self._invoke, work, host)
         except (ResourceFailed, CallRefused, Unresolved, StoreError):
             raise
         except Exception:
             log.exception("a resource of a stack failed")
             raise ResourceFailed("failed because of a bug in Statewright; see its log") from None
+
+
+def _own_tags(stack: StackEntry, id: str) -> dict[str, str]:
+    """The tags by which a resource names its stack. Source: user guide, "Resource tags"; recorded."""
+    start = "aws:cloudformation:"
+    return {f"{start}stack-name": stack.name, f"{start}stack-id": stack.arn, f"{start}logical-id": id}
 
 
 def fixed_changes(before: Made, target: Made) -> list[str]:

@@ -22,16 +22,20 @@ from statewright.projects.deploy.registry import kind_of
 from statewright.projects.evaluation import Unresolved
 from statewright.projects.supported import is_custom
 from statewright.stacks.deleting import Deleting
+from statewright.stacks.index import GONE
 from statewright.stacks.journal import STACK_TYPE, Change, Journal, Live, Said
 from statewright.stacks.operations import Halted
-from statewright.stacks.planning.planner import GONE, Planner
+from statewright.stacks.planning.planner import Planner
 from statewright.stacks.planning.plans import Plan, Planned
-from statewright.stacks.records import Kept, Made, Operation, Output, Phase, ResourceEntry, StackEntry
+from statewright.stacks.policies import Verb, denial
+from statewright.stacks.records import Kept, Made, Operation, Output, Phase, ResourceEntry, StackEntry, is_stopped
 from statewright.stacks.references import references_of
 from statewright.stacks.resources import ResourceFailed, Resources, fixed_changes
 from statewright.stores import fail_points
 
 DONE: Final = frozenset({"CREATE_COMPLETE", "UPDATE_COMPLETE"})
+ASKED: Final = "Rollback requested by user."
+TOO_LONG: Final = f"Stack creation time exceeded the specified timeout. {ASKED}"
 INITIATED: Final = "Resource creation Initiated"
 REPLACING: Final = "Requested update requires the creation of a new physical resource; hence creating one."
 
@@ -73,30 +77,49 @@ class Running:
         try:
             plan = await self._planner.plan(stack, stack.source)
         except ApiError as error:
-            await self._failed(f"{error.message} Rollback requested by user.")
+            await self._failed(f"{error.message} {ASKED}")
             return
         if plan.lacking:
-            await self._failed(f"No export named {plan.lacking[0]} found. Rollback requested by user.")
+            await self._failed(f"No export named {plan.lacking[0]} found. {ASKED}")
             return
         for number, planned in enumerate(plan.resources.values()):
-            if self._operation.cancelled:
-                await self._failed("User Initiated")
+            if await self._is_ended():
                 return
             try:
                 await self._one(planned, number)
             except ResourceFailed:
+                if await self._is_ended():
+                    return
                 verb = "create" if self._live.rows[planned.resource.id].status == "CREATE_FAILED" else "update"
                 words = f"The following resource(s) failed to {verb}: [{planned.resource.id}]. "
-                await self._failed(words if self._operation.keeps_failed else f"{words}Rollback requested by user.")
+                await self._failed(words if self._operation.keeps_failed else f"{words}{ASKED}")
                 return
-        await self._finish(plan)
+        if not await self._is_ended():
+            await self._finish(plan)
+
+    async def _is_ended(self) -> bool:
+        """True if nothing more is to be made: the operation was cancelled, became a deletion, or took too long."""
+        operation = self._operation
+        if operation.phase != "apply":
+            return True
+        if not is_stopped(operation, self._clock.now_ms()):
+            return False
+        await self._failed("User Initiated" if operation.cancelled else TOO_LONG)
+        return True
 
     async def _finish(self, plan: Plan) -> None:
         """The stack has its resources: its outputs follow, and the deletion of what it no longer has."""
+        for row in list(self._live.rows.values()) if self._operation.kind == "update" else ():
+            if row.id not in plan.resources and row.now is not None:
+                try:
+                    await self._allow("Delete", row, row.number, row.now)
+                except ResourceFailed:
+                    await self._failed(f"The following resource(s) failed to update: [{row.id}]. {ASKED}")
+                    return
         try:
             outputs = await self._outputs(plan)
         except ResourceFailed as problem:
-            await self._failed(f"{problem} Rollback requested by user.")
+            await self._failed(f"{problem} {ASKED}")
             return
         now_ms = self._clock.now_ms()
         if self._operation.kind == "create":
@@ -118,6 +141,7 @@ class Running:
                 stack, status="UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", reason="", outputs=outputs, imports=plan.imports,
                 description=plan.description, updated_ms=now_ms, before=stack.before if is_held else None, kept=kept,
                 operation=replace(self._operation, phase="cleanup"),
+                policy=self._operation.policy_after or stack.policy,
             )  # fmt: skip
 
         gone = [row for id_, row in self._live.rows.items() if id_ not in plan.resources]
@@ -133,10 +157,10 @@ class Running:
         """The values of the outputs. Raises: ResourceFailed with the service's text."""
         refs = references_of(self._made())
         found = []
-        others = await self._planner.exports(besides=self._live.stack.id)
         for name, planned in plan.outputs.items():
-            if planned.export in others and planned.export is not None:
-                owner, _ = others[planned.export]
+            other = await self._planner.index.export(planned.export, self._live.stack.id) if planned.export else None
+            if other is not None:
+                owner, _ = other
                 raise ResourceFailed(f"Export with name {planned.export} is already exported by stack {owner.name}.")
             try:
                 value = await self._resources.output(planned.value, refs)
@@ -146,7 +170,7 @@ class Running:
         now = {one.export: one.value for one in found}
         for one in self._live.stack.outputs:
             if one.export is not None and now.get(one.export) != one.value:
-                users = [user for user in await self._planner.users_of(one.export) if user != self._live.stack.name]
+                users = await self._planner.index.users_of(one.export, self._live.stack.id)
                 verb = "updated" if one.export in now else "deleted"
                 if users:
                     raise ResourceFailed(
@@ -224,6 +248,8 @@ class Running:
         begun = Said(
             "UPDATE_IN_PROGRESS", REPLACING if replaces else "", id_, before.ref, type_, target.resolved
         )  # fmt: skip
+        if not is_resumed and _differs(before, target):
+            await self._allow("Replace" if replaces else "Modify", row, number, before, begun)
         if replaces and not is_resumed:
             target = await self._in_its_place(planned, row, before, target, begun)
         if not is_resumed:
@@ -240,6 +266,15 @@ class Running:
         new = replace(begun, physical=made.ref, reason=made.lost)
         events = [replace(new, reason=INITIATED), new] if replaces else [new]
         await self._done(made, "UPDATE_COMPLETE", *events, old=[before] if replaces else ())
+
+    async def _allow(self, verb: Verb, row: ResourceEntry, number: int, before: Made, *begun: Said) -> None:
+        """Refuse what the stack policy denies. Raises: ResourceFailed once that is written."""
+        policy = self._operation.policy or self._live.stack.policy
+        reason = denial(policy, verb, row.id, before.type)
+        if reason:
+            denied = ResourceFailed(reason)
+            await self._fail_one(self._under_way(row, number, before, before), "UPDATE_FAILED", denied, *begun)
+            raise denied
 
     async def _in_its_place(
         self, planned: Planned, row: ResourceEntry, before: Made, target: Made, begun: Said
@@ -327,6 +362,7 @@ class Running:
     async def _end(self, change: Change, said: Said) -> None:
         """The operation has ended."""
         await self._journal.save(self._live, change, events=[said], also={self._live.stack.id: False})
+        await self._resources.providers.forget(self._live.stack.id)
 
     async def _halt(self, status: str, reason: str) -> None:
         """Stop at a failure from which a request may continue. Raises: Halted."""

@@ -7,7 +7,7 @@ change sets are `change_sets.py`'s.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -15,10 +15,12 @@ from statewright.clock import Clock
 from statewright.config import Config
 from statewright.payload import JsonMapping
 from statewright.stacks import errors
+from statewright.stacks.index import GONE
 from statewright.stacks.journal import Journal, Live, Said
 from statewright.stacks.nested import Nested
 from statewright.stacks.operations import REVIEW, Operations, Terms, terms_of
-from statewright.stacks.planning.planner import GONE, Planner
+from statewright.stacks.planning.planner import Planner
+from statewright.stacks.policies import check_policy
 from statewright.stacks.providers import Providers, Sign
 from statewright.stacks.records import (
     CHANGE_SET,
@@ -35,7 +37,7 @@ from statewright.stacks.references import references_of
 from statewright.stacks.resources import Resources
 from statewright.stacks.running import Running
 from statewright.stacks.threads import Invoke
-from statewright.stores.entries import Entries, rows_below
+from statewright.stores.entries import Entries, Place, rows_below
 from statewright.stores.protocol import CatalogueStore, EntryRow
 
 KEPT_MS: Final = 90 * 86_400_000
@@ -54,10 +56,12 @@ class Stacks:
         self._journal = Journal(catalogue, clock)
         self.operations: Final = Operations(catalogue, clock, config, self.planner, self._journal, self._carry_out)
         self._nested = Nested(self.operations, self.planner, self._journal)
-        self._resources = Resources(invoke, clock, config, Providers(invoke, clock, config, sign), self._nested)
+        providers = Providers(invoke, clock, config, sign, self.operations.by_id)
+        self._resources = Resources(invoke, clock, config, providers, self._nested)
 
     async def start(self) -> None:
         """Continue the operations that were under way."""
+        await self.planner.index.complete()
         await self.operations.start()
 
     async def stop(self) -> None:
@@ -78,16 +82,19 @@ class Stacks:
         """A stack by its name, or also a deleted one by its ARN or id; `None` if there is none."""
         if name.startswith("arn:") or "/" in name:
             return await self.operations.by_id(name.rpartition("/")[2])
-        found = None
-        async for stack in self.walk():
-            if stack.name == name and stack.status != GONE:
-                found = stack
-        return found
+        id_ = await self.planner.index.named(name)
+        return await self.operations.by_id(id_) if id_ is not None else None
 
     async def walk(self) -> AsyncIterator[StackEntry]:
         """Yield every stack, the oldest first."""
         async for stack in self._stacks.walk():
             yield stack
+
+    async def page(
+        self, wanted: Callable[[StackEntry], bool], after: Place | None, limit: int
+    ) -> tuple[list[StackEntry], Place | None]:
+        """Some of the stacks that are wanted, the newest first; also the place to continue from."""
+        return await self._stacks.chosen(wanted, after, limit, newest_first=True)
 
     async def resources(self, stack: StackEntry) -> list[ResourceEntry]:
         """The resources of a stack by id."""
@@ -111,6 +118,17 @@ class Stacks:
             await self.existing(name), lambda one: replace(one, is_protected=is_protected)
         )
 
+    async def policy_of(self, request: JsonMapping, member: str) -> str:
+        """A stack policy that a request gives, or names in a bucket; empty if neither. Raises: ApiError."""
+        body, url = request.get(f"{member}Body"), request.get(f"{member}URL")
+        if body is not None and url is not None:
+            name = member[0].lower() + member[1:]
+            raise errors.invalid(f"You must specify either {name}Body or {name}URL, but not both.")
+        text = str(body) if body is not None else await self.planner.at_url(url) if url is not None else ""
+        if text:
+            check_policy(text)
+        return text
+
     async def set_policy(self, name: str, text: str) -> None:
         """Keep the policy of a stack. Raises: ApiError."""
         await self.operations.alter(await self.existing(name), lambda one: replace(one, policy=text))
@@ -128,13 +146,14 @@ class Stacks:
             if there is not None and there.status != REVIEW:
                 raise errors.taken(name)
             stack = there or self.operations.named(name)
+            policy = await self.policy_of(request, "StackPolicy")
             prepared = await self.planner.prepared(stack, text, request, None)
             await self.planner.plan(stack, prepared.source, prepared.template)
 
             def settled(one: StackEntry) -> StackEntry:
                 return replace(
                     one, is_protected=bool(request.get("EnableTerminationProtection")),
-                    timeout_minutes=request.get("TimeoutInMinutes") or 0, policy=request.get("StackPolicyBody") or "",
+                    timeout_minutes=request.get("TimeoutInMinutes") or 0, policy=policy,
                 )  # fmt: skip
 
             return await self.operations.begin_create(settled(stack), prepared, terms_of(request, host))
@@ -161,7 +180,11 @@ class Stacks:
             prepared = await self.planner.prepared(stack, text, request, stack.source)
             if await self.operations.is_unchanged(stack, prepared):
                 raise errors.invalid("No updates are to be performed.")
-            return await self.operations.begin_update(stack, prepared, terms_of(request, host))
+            terms = replace(
+                terms_of(request, host), policy=await self.policy_of(request, "StackPolicyDuringUpdate"),
+                policy_after=await self.policy_of(request, "StackPolicy"),
+            )  # fmt: skip
+            return await self.operations.begin_update(stack, prepared, terms)
 
     async def delete(self, request: JsonMapping) -> StackEntry | None:
         """Begin to delete a stack; one that does not exist is deleted. Raises: ApiError."""
@@ -178,6 +201,11 @@ class Stacks:
                     f"Invalid operation on stack [{stack.arn}]. The specified resources to retain must be in a valid "
                     "state: only a stack in DELETE_FAILED can retain resources."
                 )
+            if stack.status == "CREATE_IN_PROGRESS" and self.operations.is_live(stack.id):
+                rows = await self.resources(stack)
+                stack = await self.operations.turn_to_deletion(stack)
+                await self._nested.cancel(rows)
+                return stack
             if self.operations.is_live(stack.id):
                 raise errors.invalid(f"Stack [{stack.name}] cannot be deleted while in status {stack.status}")
             await self._forget_old()

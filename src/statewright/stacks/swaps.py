@@ -14,7 +14,7 @@ from typing import Final
 
 from statewright.errors import ApiError
 from statewright.payload import Json
-from statewright.stacks.planning.planner import GONE
+from statewright.stacks.index import GONE
 from statewright.stacks.records import Made, ResourceEntry, StackEntry
 from statewright.stacks.resources import ResourceFailed, fixed_changes
 from statewright.stacks.stacks import Stacks

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from statewright.api.cloudformation.views import TOKENS, event_shown, existing, page, stack_shown, summary_shown
 from statewright.api.operations import App, Call, operation
 from statewright.payload import Json
 from statewright.stacks.errors import invalid, no_stack
-from statewright.stacks.planning.planner import GONE
+from statewright.stacks.index import GONE
+from statewright.stacks.records import StackEntry
 
 LISTED: Final = 100
 """Source: observed; ours for DescribeStacks."""
@@ -48,17 +50,25 @@ async def describe_stacks(app: App, _call: Call, request: Json) -> Json:
     name = request.get("StackName")
     if name:
         return {"Stacks": [await stack_shown(app, await existing(app, name))]}
-    stacks = [one async for one in app.services.stacks.walk() if one.status != GONE][::-1]
-    chosen, token = page(stacks, [one.id for one in stacks], request.get("NextToken"), LISTED)
+    chosen, token = await _page(app, request, lambda one: one.status != GONE)
     return {"Stacks": [await stack_shown(app, one) for one in chosen], "NextToken": token}
+
+
+async def _page(app: App, request: Json, wanted: Callable[[StackEntry], bool]) -> tuple[list[StackEntry], str | None]:
+    """Some of the stacks that are wanted, and the token of the next ones. Raises: ApiError."""
+    token = TOKENS.read(request.get("NextToken"))
+    sort, _, key = (token or "").partition("/")
+    if token and not (key and sort.isdecimal()):
+        raise TOKENS.refusal(request["NextToken"])
+    found, place = await app.services.stacks.page(wanted, (int(sort), key) if token else None, LISTED)
+    return found, TOKENS.write(f"{place[0]}/{place[1]}") if place is not None else None
 
 
 @operation("cloudformation", "ListStacks")
 async def list_stacks(app: App, _call: Call, request: Json) -> Json:
     """List stacks, deleted ones too, by status."""
     wanted = frozenset(request.get("StackStatusFilter") or ())
-    stacks = [one async for one in app.services.stacks.walk() if not wanted or one.status in wanted][::-1]
-    chosen, token = page(stacks, [one.id for one in stacks], request.get("NextToken"), LISTED)
+    chosen, token = await _page(app, request, lambda one: not wanted or one.status in wanted)
     return {"StackSummaries": [summary_shown(one) for one in chosen], "NextToken": token}
 
 
@@ -101,11 +111,10 @@ async def continue_update_rollback(app: App, _call: Call, request: Json) -> Json
 
 @operation("cloudformation", "SetStackPolicy")
 async def set_stack_policy(app: App, _call: Call, request: Json) -> None:
-    """Keep the policy of a stack, which is shown and not enforced."""
-    body, url = request.get("StackPolicyBody"), request.get("StackPolicyURL")
-    if (body is None) == (url is None):
+    """Set the policy of a stack: which of its resources updates may change."""
+    text = await app.services.stacks.policy_of(request, "StackPolicy")
+    if not text:
         raise invalid("You must specify either stackPolicyBody or stackPolicyURL, but not both.")
-    text = body if body is not None else await app.services.stacks.planner.at_url(url)
     await app.services.stacks.set_policy(request["StackName"], text)
 
 
@@ -128,7 +137,7 @@ async def list_exports(app: App, _call: Call, request: Json) -> Json:
 async def list_imports(app: App, _call: Call, request: Json) -> Json:
     """List the stacks that use an export."""
     name = request["ExportName"]
-    users = await app.services.stacks.planner.users_of(name)
+    users = await app.services.stacks.planner.index.users_of(name)
     if not users:
         raise invalid(f"Export '{name}' is not imported by any stack.")
     chosen, token = page(users, users, request.get("NextToken"), LISTED)

@@ -10,8 +10,8 @@ from statewright.errors import ApiError
 from statewright.pages import PageTokens, page_behind
 from statewright.payload import JsonObject, dump_json
 from statewright.stacks.errors import no_such_stack
+from statewright.stacks.index import GONE
 from statewright.stacks.planning.parameters import shown as parameters_shown
-from statewright.stacks.planning.planner import GONE
 from statewright.stacks.records import EventEntry, ResourceEntry, Source, StackEntry
 from statewright.tags import tag_list
 

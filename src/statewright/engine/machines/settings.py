@@ -12,7 +12,7 @@ from typing import Final
 
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonMapping, JsonObject
-from statewright.tags import MOST_TAGS
+from statewright.tags import MOST_TAGS, is_reserved
 
 MOST_VERSIONS: Final = 1_000
 """Source: service quotas, published versions of one state machine."""
@@ -103,7 +103,7 @@ def tags_with(present: Mapping[str, str], given: Iterable[Mapping[str, str]], ar
         key, value = tag.get("key", ""), tag.get("value", "")
         if not key:
             raise _bad_tag("A tag needs a key.")
-        if key.lower().startswith("aws:"):
+        if is_reserved(key):
             raise _bad_tag(f"The tag key '{key}' begins with 'aws:', which is reserved.")
         for text in (key, value):
             if not _TAG_CHARACTERS.fullmatch(text):

@@ -20,6 +20,7 @@ from statewright.payload import JsonMapping
 from statewright.projects.cloudformation import Identity
 from statewright.projects.expansion import SERVERLESS
 from statewright.stacks.errors import capabilities_lacking, invalid
+from statewright.stacks.index import GONE, Index
 from statewright.stacks.planning.parameters import stored_names, values_of
 from statewright.stacks.planning.plans import Circumstances, Plan, plan_of
 from statewright.stacks.planning.templates import EXTENSIONS, MOST_BODY, MOST_BYTES, Template, read_template
@@ -33,7 +34,6 @@ _HOST: Final = re.compile(
     r"|(?:s3\.)?localhost(?:\.localstack\.cloud)?|127\.0\.0\.1|\[::1\])(?::[0-9]+)?",
     re.IGNORECASE,
 )
-GONE: Final = "DELETE_COMPLETE"
 TRANSFORMS: Final = (SERVERLESS, EXTENSIONS)
 """The transforms that are carried out here."""
 
@@ -55,6 +55,7 @@ class Planner:
         self._config = config
         self._invoke = invoke
         self._stacks = Entries(catalogue, STACK)
+        self.index: Final = Index(catalogue)
         self._templates = Entries(catalogue, STACK_TEMPLATE)
 
     async def text_of(self, request: JsonMapping) -> str | None:
@@ -143,32 +144,43 @@ class Planner:
     async def plan(self, stack: StackEntry, source: Source, template: Template | None = None) -> Plan:
         """The plan of a source. Raises: ApiError."""
         chosen = template or await self.template(source.template)
-        given = Circumstances(
-            Identity(stack.name, self._config.account, self._config.region, stack.arn, tuple(source.notified)),
-            source.parameters,
-            source.resolved,
-            {name: value for name, (_, value) in (await self.exports(besides=stack.id)).items()},
-        )
-        return await in_thread(self._clock, lambda: plan_of(chosen, given))
+        identity = Identity(stack.name, self._config.account, self._config.region, stack.arn, tuple(source.notified))
+        exports: dict[str, str] = {}
+        looked_up: set[str] = set()
+        while True:
+            # Names of exports may derive from other exports, so that they are known only by evaluation.
+            imports: dict[str, None] = {}
+            given = Circumstances(identity, source.parameters, source.resolved, exports, imports)
+            plan: Plan | ApiError
+            try:
+                plan = await in_thread(self._clock, lambda given=given: plan_of(chosen, given))  # type: ignore[misc]
+            except ApiError as error:
+                plan = error
+            new = [name for name in imports if name not in looked_up]
+            if not new and isinstance(plan, Plan):
+                return plan
+            if not new and isinstance(plan, ApiError):
+                raise plan
+            for name in new:
+                looked_up.add(name)
+                found = await self.index.export(name, besides=stack.id)
+                if found is not None:
+                    exports[name] = found[1]
 
-    async def exports(self, besides: str = "") -> Mapping[str, tuple[StackEntry, str]]:
+    async def exports(self) -> Mapping[str, tuple[StackEntry, str]]:
         """The exports of all stacks, with the stack of each, by name."""
         found: dict[str, tuple[StackEntry, str]] = {}
         async for stack in self._stacks.walk():
-            if stack.status != GONE and stack.id != besides:
+            if stack.status != GONE:
                 for output in stack.outputs:
                     if output.export is not None:
                         found[output.export] = stack, output.value
         return dict(sorted(found.items()))
 
-    async def users_of(self, export: str) -> list[str]:
-        """The names of the stacks that use an export."""
-        return [one.name async for one in self._stacks.walk() if export in one.imports and one.status != GONE]
-
     async def check_exports(self, stack: StackEntry) -> None:
         """Refuse the deletion of a stack whose exports others use. Raises: ApiError."""
         for output in stack.outputs:
-            users = [one for one in await self.users_of(output.export) if one != stack.name] if output.export else []
+            users = await self.index.users_of(output.export, stack.id) if output.export else []
             if users:
                 raise invalid(f"Export {output.export} cannot be deleted as it is in use by {' and '.join(users)}")
 

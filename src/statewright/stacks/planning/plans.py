@@ -67,11 +67,13 @@ class Circumstances:
     parameters: Mapping[str, str]
     resolved: Mapping[str, str]
     exports: Mapping[str, str]
+    imports: dict[str, None]
+    """Gets the names of the exports that the template uses, also if it is refused."""
 
 
 def plan_of(template: Template, given: Circumstances) -> Plan:
     """The plan of a template. Raises: ApiError."""
-    imports: dict[str, None] = {}
+    imports = given.imports
     lacking: dict[str, None] = {}
 
     def imported(name: str) -> Json:
