@@ -221,7 +221,11 @@ def _in_stack(stack: str, name: object) -> str:
 
 
 STACK: Final = EntryKind(
-    "stack", StackEntry, lambda one: one.id, sort=lambda one: one.created_ms, form=Form(2, upgrades={1: _unchanged})
+    "stack",
+    StackEntry,
+    lambda one: one.id,
+    sort=lambda one: one.created_ms,
+    form=Form(3, upgrades={1: _unchanged, 2: _unchanged}),
 )
 STACK_RESOURCE: Final = EntryKind(
     "stackResource", ResourceEntry, lambda one: _in_stack(one.stack, one.id), parent=lambda one: one.stack
