@@ -140,7 +140,7 @@ LOCK := uv pip compile --quiet --python-version 3.11 --universal --generate-hash
 lock: ## Resolve the lock files anew: requirements.lock, requirements-demo.lock, those of tests/clients (needs uv)
 	@$(LOCK) pyproject.toml --all-extras -o requirements.lock
 	@$(LOCK) pyproject.toml --group demo --constraint requirements.lock -o requirements-demo.lock
-	@$(LOCK) pyproject.toml --extra postgres --constraint requirements.lock -o requirements-image.lock
+	@$(LOCK) pyproject.toml --extra postgres --extra jwt --constraint requirements.lock -o requirements-image.lock
 	@$(LOCK) tests/clients/requirements.in -o tests/clients/requirements.lock
 	@$(LOCK) tests/clients/sam/requirements.in -o tests/clients/sam/requirements.lock
 

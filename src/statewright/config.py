@@ -123,7 +123,8 @@ class Config:
     on loopback only; otherwise every signature is verified. `accounts` has the account of
     each access key if they have several; otherwise it is empty. `endpoints` are by the service's name as resource ARNs
     have it (`dynamodb`, `sqs`), `default` for all others. `connections` are by name. `volatile` lets moto play the
-    services that are neither ours nor at an endpoint, where it is installed. `extensions` lets
+    services that are neither ours nor at an endpoint, where it is installed. `issuers` has the paths of the key sets
+    (JWKS) of issuers of tokens. `extensions` lets
     definitions use what only Statewright has. `project` and `tables` (`queues`,
     `functions` and their like, by name) are for the deployment of the folder; the server ignores them.
     """
@@ -139,6 +140,7 @@ class Config:
     volatile: bool = True
     jobs: JobSettings = field(default_factory=JobSettings)
     http: HttpSettings = field(default_factory=HttpSettings)
+    issuers: Mapping[str, str] = field(default_factory=dict)
     functions: FunctionSettings = field(default_factory=FunctionSettings)
     extensions: bool = False
     project: ProjectSettings = field(default_factory=ProjectSettings)
@@ -225,6 +227,8 @@ class _Reader:
     def __init__(self, text: str, name: str) -> None:
         self._text = text
         self._name = name
+        self.folder = Path(name).absolute().parent
+        """The folder of the file, for relative paths."""
 
     def refuse(self, keys: tuple[str, ...], reason: str) -> NoReturn:
         line = line_of(self._text, keys)
@@ -402,6 +406,14 @@ def _volatile(reader: _Reader, config: Config, value: object) -> Config:
     return replace(config, volatile=value)
 
 
+def _issuers(reader: _Reader, config: Config, value: object) -> Config:
+    found = reader.texts(("issuers",), value)
+    for issuer in found:
+        if not issuer.startswith(("https://", "http://")):
+            reader.refuse(("issuers", issuer), 'must be an issuer such as "https://issuer.example.com"')
+    return replace(config, issuers={issuer: str(reader.folder / path) for issuer, path in found.items()})
+
+
 def _time_scale(reader: _Reader, config: Config, value: object) -> Config:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST_TIME_SCALE:
         reader.refuse(("time_scale",), f"must be a number from 0 (no waits) to {MOST_TIME_SCALE}")
@@ -490,6 +502,7 @@ _SETTINGS: Final[dict[str, Callable[[_Reader, Config, object], Config]]] = {
     "time_scale": _time_scale,
     "jobs": _jobs,
     "http": _http,
+    "issuers": _issuers,
     "extensions": _extensions,
     "project": _project,
     "server": _server,

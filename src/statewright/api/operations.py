@@ -105,11 +105,7 @@ class App:
 
         Raises: ApiError (`ExpiredTokenException`).
         """
-        session = self.services.sessions.session_of(headers, query)
-        if session is None or (session.account and session.account not in self.config.accounts.values()):
-            # An account without keys has no sessions either: these calls would have the rights of another account.
-            return self.config.credentials
-        return {**self.config.credentials, session.access_key: session.secret}
+        return self.services.sessions.secrets(self.config, headers, query)
 
     async def of_signer(self, access_key: str, headers: Mapping[str, str], query: str = "") -> App:
         """The application of the account of a verified request's signer, in its default region; this is the default

@@ -21,6 +21,7 @@ import orjson
 
 from statewright import chance
 from statewright.clock import Clock
+from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.payload import JsonObject
 from statewright.records.entries import SESSION_KEY, SessionKey
@@ -102,6 +103,17 @@ class Sessions:
         if session is not None and session.expires_ms <= self._clock.now_ms():
             raise ApiError("ExpiredTokenException", "The security token included in the request is expired", status=403)
         return session
+
+    def secrets(self, config: Config, headers: Mapping[str, str], query: str) -> Mapping[str, str]:
+        """Secrets by access key: those of the settings, and that of a request's session token.
+
+        Raises: ApiError (`ExpiredTokenException`).
+        """
+        session = self.session_of(headers, query)
+        if session is None or (session.account and session.account not in config.accounts.values()):
+            # An account without keys has no sessions either: these calls would have the rights of another account.
+            return config.credentials
+        return {**config.credentials, session.access_key: session.secret}
 
     def _opened(self, token: str) -> Session | None:
         try:

@@ -9,6 +9,7 @@ from statewright.api.apigateway.rest_apis import api_of, resource_of
 from statewright.api.apigatewayv2.changes import change
 from statewright.api.operations import App, Call, operation
 from statewright.apis.apis import Held
+from statewright.apis.authorizers.checks import check_method_authorization
 from statewright.apis.errors import bad_request, not_found
 from statewright.apis.integration_checks import (
     checked_integration,
@@ -72,10 +73,6 @@ async def put_method(app: App, _call: Call, request: Json) -> Json:
     held, resource, http_method = _place(app, request)
     if http_method not in _METHODS:
         raise bad_request(f"Invalid HttpMethod specified. Valid options are {','.join(_METHODS)}")
-    authorizer = request.get("authorizerId")
-    if authorizer is not None and authorizer not in held.of(AUTHORIZER):
-        raise bad_request("Invalid authorizer ID specified. Setting the authorization type to CUSTOM or "
-                          "COGNITO_USER_POOLS requires a valid authorizer.")  # fmt: skip
     before = (resource.settings.get("methods") or {}).get(http_method, {})
     kept = {name: before[name] for name in ("methodIntegration", "methodResponses") if name in before}
     method = {
@@ -83,8 +80,13 @@ async def put_method(app: App, _call: Call, request: Json) -> Json:
         **{name: request[name] for name in _METHOD if request.get(name) is not None}, **kept,
     }  # fmt: skip
     _check_parameters(method)
+    _check_authorization(held, method)
     await _put(app, held, resource, http_method, method)
     return method
+
+
+def _check_authorization(held: Held, method: JsonMapping) -> None:
+    check_method_authorization(method, {one.id: one.settings for one in held.of(AUTHORIZER).values()})
 
 
 @operation("apigateway", "GetMethod")
@@ -99,6 +101,7 @@ async def update_method(app: App, _call: Call, request: Json) -> Json:
     """Change a method."""
     held, resource, http_method = _place(app, request)
     method = patched(_method(resource, http_method), request.get("patchOperations") or (), _METHOD)
+    _check_authorization(held, method)
     _check_parameters(method)
     await _put(app, held, resource, http_method, method)
     return method

@@ -22,7 +22,8 @@ _STAGE: Final = (
 _INNER: Final = frozenset({"deployment", "auto"})
 
 
-def _stage(held: Held, name: str) -> Member:
+def stage_of(held: Held, name: str) -> Member:
+    """A stage of an API. Raises: ApiError (`NotFoundException`)."""
     found = held.of(STAGE).get(name)
     if found is None:
         raise not_found("Invalid stage identifier specified")
@@ -129,7 +130,7 @@ async def create_stage(app: App, _call: Call, request: Json) -> Json:
 @operation("apigateway", "GetStage")
 async def get_stage(app: App, _call: Call, request: Json) -> Json:
     """Show a stage."""
-    return _shown(_stage(api_of(app, request), request["stageName"]))
+    return _shown(stage_of(api_of(app, request), request["stageName"]))
 
 
 @operation("apigateway", "GetStages")
@@ -144,7 +145,7 @@ async def get_stages(app: App, _call: Call, request: Json) -> Json:
 async def update_stage(app: App, _call: Call, request: Json) -> Json:
     """Change a stage."""
     held = api_of(app, request)
-    found = _stage(held, request["stageName"])
+    found = stage_of(held, request["stageName"])
     before = {**found.settings, "deploymentId": found.settings.get("deployment")}
     settings = staged(before, request.get("patchOperations") or ())
     settings["deployment"] = _deployment(held, settings.pop("deploymentId")).id
@@ -156,5 +157,5 @@ async def update_stage(app: App, _call: Call, request: Json) -> Json:
 async def delete_stage(app: App, _call: Call, request: Json) -> Json:
     """Delete a stage."""
     held = api_of(app, request)
-    await app.services.apis.write(held, delete=[_stage(held, request["stageName"])])
+    await app.services.apis.write(held, delete=[stage_of(held, request["stageName"])])
     return {}

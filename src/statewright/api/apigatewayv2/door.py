@@ -168,8 +168,9 @@ async def _answered(
     )
     client = scope.get("client")
     request = Request(
-        incoming.method, where.path, where.path, incoming.query, headers, b"", client[0] if client else "127.0.0.1",
-        incoming.headers.get("host", ""), f"HTTP/{scope.get('http_version', '1.1')}",
+        incoming.method, where.path, incoming.raw_path, incoming.query, headers, b"",
+        client[0] if client else "127.0.0.1", incoming.headers.get("host", ""),
+        f"HTTP/{scope.get('http_version', '1.1')}",
     )  # fmt: skip
     if sum(name == b"host" for name, _ in listed) > 1:
         return refusal(400, "Bad Request")

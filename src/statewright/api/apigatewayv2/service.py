@@ -8,6 +8,7 @@ from statewright.api.building import Building
 from statewright.api.lambda_.service import build_functions
 from statewright.api.logs.service import build_log_groups
 from statewright.api.service import APART, REST, Service
+from statewright.api.sts.service import build_sessions
 
 if TYPE_CHECKING:
     from statewright.apis.apis import Apis
@@ -39,8 +40,10 @@ def build_apis(make: Building) -> Apis:
 
 def build_data_plane(make: Building) -> DataPlane:
     """Build the part that answers requests to APIs."""
+    from statewright.api.apigatewayv2.signers import Signers
     from statewright.apis.access_logs import AccessLogs
     from statewright.apis.authorizers.guards import Guards
+    from statewright.apis.authorizers.issuers import Issuers
     from statewright.apis.authorizers.results import Results
     from statewright.apis.data_plane import DataPlane
     from statewright.apis.integrations.first_class import FirstClass
@@ -50,15 +53,22 @@ def build_data_plane(make: Building) -> DataPlane:
     from statewright.apis.integrations.service_calls import ServiceCalls
 
     ground, functions = make.ground, make(build_functions)
+    http = HttpProxy(ground.clock, ground.config.http.allow)
     proxy = LambdaProxy(functions, ground.clock)
     return DataPlane(
         make(build_apis),
         ground.clock,
         proxy,
         FirstClass(ServiceCalls(ground.deliveries.calls), ground.clock),
-        HttpProxy(ground.clock, ground.config.http.allow),
+        http,
         ground.wire(),
         Mappings(ground.engine.heavy.run, ground.engine.heavy.run_elsewhere),
-        Guards(proxy.invoke, Results(ground.clock), ground.clock),
+        Guards(
+            proxy.invoke,
+            Results(ground.clock),
+            ground.clock,
+            Issuers(ground.config.issuers, ground.clock, http.send),
+            Signers(ground.config, make(build_sessions), ground.account).verify,
+        ),
         AccessLogs(make(build_log_groups).write, ground.clock),
     )

@@ -12,8 +12,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from statewright.apis.authorizers.identity import http_sources, rest_sources
+from statewright.apis.authorizers.issuers import Issuers
+from statewright.apis.authorizers.jwt_authorizers import CognitoGuard, JwtGuard, issuers_of_pools
 from statewright.apis.authorizers.lambda_authorizers import REQUEST, TOKEN, Invoke, LambdaAuthorizer, LambdaGuard
 from statewright.apis.authorizers.results import Results
+from statewright.apis.authorizers.signatures import SignatureGuard, Verify
 from statewright.apis.authorizers.verdicts import DENIED, Guard, Refusal
 from statewright.apis.calls import CallContext, Request
 from statewright.apis.integrations.mapping import selection_pattern
@@ -39,6 +42,8 @@ class Guards:
     invoke: Invoke
     results: Results
     clock: Clock
+    issuers: Issuers
+    verify: Verify
 
     def of_route(self, route: JsonMapping, snapshot: Snapshot) -> Guard | None:
         """The guard of a route of an HTTP API; `None` for an open one."""
@@ -47,8 +52,16 @@ class Guards:
             return None
         authorizer_id = route.get("AuthorizerId") or ""
         settings = snapshot.get(AUTHORIZER, {}).get(authorizer_id)
+        if authorization == AWS_IAM:
+            return SignatureGuard(self.verify)
         if authorization == CUSTOM and settings is not None:
             return self._asks(http_authorizer(authorizer_id, settings))
+        if authorization == JWT and settings is not None:
+            given = settings.get("JwtConfiguration") or {}
+            return JwtGuard(
+                http_sources(settings["IdentitySource"])[0], given["Issuer"], tuple(given["Audience"]),
+                tuple(route.get("AuthorizationScopes") or ()), self.issuers, self.clock,
+            )  # fmt: skip
         return closed
 
     def of_method(self, method: JsonMapping, snapshot: Snapshot) -> Guard | None:
@@ -58,9 +71,21 @@ class Guards:
             return None
         authorizer_id = method.get("authorizerId") or ""
         settings = snapshot.get(AUTHORIZER, {}).get(authorizer_id)
+        if authorization == AWS_IAM:
+            return SignatureGuard(self.verify)
         if authorization == CUSTOM and settings is not None:
             return self._asks(rest_authorizer(authorizer_id, settings))
+        if authorization == COGNITO and settings is not None:
+            return self._asks_pool(settings, tuple(method.get("authorizationScopes") or ()))
         return closed
+
+    def _asks_pool(self, settings: JsonMapping, scopes: tuple[str, ...]) -> Guard:
+        pools = [one for one in issuers_of_pools(settings["providerARNs"]) if self.issuers.is_given(one)]
+        pattern = settings.get("identityValidationExpression")
+        return CognitoGuard(
+            rest_sources(settings["identitySource"])[0], tuple(pools), scopes,
+            selection_pattern(pattern) if pattern else None, self.issuers, self.clock,
+        )  # fmt: skip
 
     def _asks(self, authorizer: LambdaAuthorizer) -> Guard:
         return LambdaGuard(authorizer, self.invoke, self.results, self.clock)

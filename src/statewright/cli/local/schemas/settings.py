@@ -54,6 +54,7 @@ def schema() -> JsonObject:
         ),
         "jobs": about("How ECS tasks and Batch jobs run.", record({"engine": TEXT, "slots": whole(), "images": TEXTS})),
         "http": about("Exceptions to what is refused over HTTP.", record({"origins": NAMES, "allow": NAMES})),
+        "issuers": about("Files with the keys (JWKS) of issuers of tokens, by issuer.", TEXTS),
         "extensions": about("Accept what only Statewright has in definitions.", TRUTH),
         "project": about("The project of this folder.", PROJECT.schema),
         **tables,
