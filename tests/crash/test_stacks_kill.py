@@ -6,6 +6,7 @@ Each operation is killed at every passing of the points before and after a resou
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from tests.crash.servers import Servers
 from tests.deadlines import until
 
 ROLE = "arn:aws:iam::000000000000:role/any"
-Story = tuple[str, list[tuple[str, str]], list[tuple[str, str]], list[str]]
+Story = tuple[list[tuple[str, list[tuple[str, str]], list[tuple[str, str]]]], list[str]]
 
 
 def queue(**properties: Any) -> Any:
@@ -47,14 +48,37 @@ def update(cloud: Any, resources: Any) -> None:
     cloud.update_stack(StackName="shop", TemplateBody=json.dumps({"Resources": resources}))
 
 
+NESTED = "https://s3.us-east-1.amazonaws.com/templates/"
+
+
+def nested(key: str, after: Any = None) -> Any:
+    """A stack with a nested one, and what comes after it."""
+    inner = {"Type": "AWS::CloudFormation::Stack", "Properties": {"TemplateURL": f"{NESTED}{key}"}}
+    return {"Inner": inner, **({"After": after} if after else {})}
+
+
+def keep_templates(servers: Servers) -> None:
+    """Put the templates of nested stacks into a bucket."""
+    s3 = client(servers, "s3")
+    s3.create_bucket(Bucket="templates")
+    for key, resources in (("first", FIRST), ("next", NEXT), ("wrong", WRONG)):
+        s3.put_object(Bucket="templates", Key=key, Body=json.dumps({"Resources": resources}).encode())
+
+
 OPERATIONS: dict[str, tuple[bool, Callable[[Any], Any]]] = {
     "create": (False, lambda cloud: create(cloud, FIRST)),
     "create and undo": (False, lambda cloud: create(cloud, {**FIRST, "Bad": machine("Nowhere", "M", "Old", "News")})),
     "update": (True, lambda cloud: update(cloud, NEXT)),
     "update and undo": (True, lambda cloud: update(cloud, WRONG)),
     "delete": (True, lambda cloud: cloud.delete_stack(StackName="shop")),
+    "create nested": (False, lambda cloud: create(cloud, nested("first"))),
+    "create nested and undo": (False, lambda cloud: create(cloud, nested("first", machine("Nowhere", "Inner")))),
+    "update nested": (True, lambda cloud: update(cloud, nested("next"))),
+    "update nested and undo": (True, lambda cloud: update(cloud, nested("wrong"))),
+    "undo nested with its parent": (True, lambda cloud: update(cloud, nested("next", machine("Nowhere", "Inner")))),
+    "delete nested": (True, lambda cloud: cloud.delete_stack(StackName="shop")),
 }
-"""Operations, and whether a stack is there before."""
+"""Operations, and whether a stack is there before: one with a nested stack if the name says so."""
 
 
 def client(servers: Servers, service: str) -> Any:
@@ -65,24 +89,28 @@ def client(servers: Servers, service: str) -> Any:
 
 
 def story(servers: Servers) -> Story:
-    """The end of a stack: its status, events, resources, and the queues and topics that exist."""
+    """The end of the stacks: status, events and resources of each, and the queues and topics that exist."""
     cloud = client(servers, "cloudformation")
 
     def ended() -> bool:
-        return not cloud.list_stacks()["StackSummaries"][0]["StackStatus"].endswith("_IN_PROGRESS")
+        return not any(one["StackStatus"].endswith("_IN_PROGRESS") for one in cloud.list_stacks()["StackSummaries"])
 
     until(ended, "the operation to end")
-    (stack,) = cloud.list_stacks()["StackSummaries"]
-    arn = stack["StackId"]
+    stacks = [told(cloud, one) for one in cloud.list_stacks()["StackSummaries"]]
+    names = [one.rpartition("/")[2] for one in client(servers, "sqs").list_queues().get("QueueUrls", [])]
+    names += [one["TopicArn"].rpartition(":")[2] for one in client(servers, "sns").list_topics()["Topics"]]
+    return stacks, sorted(re.sub(r"-[A-Za-z0-9]{12}(?=-|$)", "", one) for one in names)
+
+
+def told(cloud: Any, stack: Any) -> tuple[str, list[tuple[str, str]], list[tuple[str, str]]]:
+    """What happened to a stack, without what differs from run to run."""
+    arn, name = stack["StackId"], stack["StackName"]
     events = [
-        (one["LogicalResourceId"], one["ResourceStatus"])
+        ("" if one["LogicalResourceId"] == name else one["LogicalResourceId"], one["ResourceStatus"])
         for one in cloud.describe_stack_events(StackName=arn)["StackEvents"][::-1]
     ]
     rows = cloud.describe_stack_resources(StackName=arn)["StackResources"]
-    resources = [(one["LogicalResourceId"], one["ResourceStatus"]) for one in rows]
-    names = [one.rpartition("/")[2] for one in client(servers, "sqs").list_queues().get("QueueUrls", [])]
-    names += [one["TopicArn"].rpartition(":")[2] for one in client(servers, "sns").list_topics()["Topics"]]
-    return stack["StackStatus"], events, resources, sorted(one.rpartition("-")[0] for one in names)
+    return stack["StackStatus"], events, [(one["LogicalResourceId"], one["ResourceStatus"]) for one in rows]
 
 
 def run(folder: Path, name: str, point: str = "") -> tuple[Story, bool]:
@@ -92,8 +120,13 @@ def run(folder: Path, name: str, point: str = "") -> tuple[Story, bool]:
     with Servers(folder) as servers:
         if has_stack:
             servers.up()
-            create(client(servers, "cloudformation"), FIRST)
+            keep_templates(servers)
+            create(client(servers, "cloudformation"), nested("first") if "nested" in name else FIRST)
             story(servers)
+            servers.stop()
+        elif "nested" in name:
+            servers.up()
+            keep_templates(servers)
             servers.stop()
         servers.start(point)
         assert servers.wait_ready()

@@ -176,12 +176,11 @@ class EventEntry:
 
 @dataclass(frozen=True, slots=True)
 class TemplateEntry:
-    """The text of a template, and what its transforms made of it, if it has any."""
+    """The text of a template."""
 
     stack: str
     id: str
     text: str
-    processed: str | None = None
     stored: int = 0
 
     @property
@@ -237,7 +236,10 @@ STACK_EVENT: Final = EntryKind(
     parent=lambda one: one.stack,
     sort=lambda one: one.number,
 )
-STACK_TEMPLATE: Final = EntryKind("stackTemplate", TemplateEntry, lambda one: one.key, parent=lambda one: one.stack)
+STACK_TEMPLATE: Final = EntryKind(
+    "stackTemplate", TemplateEntry, lambda one: one.key, parent=lambda one: one.stack,
+    form=Form(2, upgrades={1: _unchanged}),
+)  # fmt: skip
 CHANGE_SET: Final = EntryKind(
     "changeSet", ChangeSetEntry, lambda one: one.id, parent=lambda one: one.stack, sort=lambda one: one.created_ms
 )

@@ -243,3 +243,25 @@ def test_a_nested_stack_that_is_gone_is_not_missed_in_a_deletion() -> None:
             cloud.describe_stacks(StackName=inner(cloud).split("/")[1])
         cloud.delete_stack(StackName="shop")
         assert status(cloud, arn) == "DELETE_COMPLETE"
+
+
+def test_a_serverless_application_is_a_nested_stack() -> None:
+    with clouds() as (system, cloud):
+        application: Json = {
+            "Type": "AWS::Serverless::Application",
+            "Properties": {
+                "Location": kept(system, "child.json", CHILD),
+                "Parameters": {"Delay": 4},
+                "Tags": {"a": "b"},
+            },
+        }
+        body = template({"Inner": application}, Transform="AWS::Serverless-2016-10-31")
+        created(cloud, "shop", body, Capabilities=["CAPABILITY_AUTO_EXPAND"])
+        assert status(cloud, "shop") == "CREATE_COMPLETE"
+        (shown,) = cloud.describe_stacks(StackName=inner(cloud))["Stacks"]
+        assert shown["Parameters"][0]["ParameterValue"] == "4"
+        assert shown["Tags"] == [{"Key": "a", "Value": "b"}]
+        application["Properties"]["Location"] = {"ApplicationId": "a", "SemanticVersion": "1.0.0"}
+        body = template({"Inner": application}, Transform="AWS::Serverless-2016-10-31")
+        with pytest.raises(ClientError, match="Serverless Application Repository, which is not here"):
+            created(cloud, "other", body, Capabilities=["CAPABILITY_AUTO_EXPAND"])

@@ -86,3 +86,28 @@ def test_a_serverless_function_gets_a_role_as_the_transform_makes_it() -> None:
         found = {one["LogicalResourceId"]: one["PhysicalResourceId"] for one in rows}
         role = system.client("iam").get_role(RoleName=found["PriceRole"])["Role"]["Arn"]
         assert system.client("lambda").get_function_configuration(FunctionName=found["Price"])["Role"] == role
+
+
+def test_the_processed_template_has_no_transforms() -> None:
+    with clouds() as (_, cloud):
+        body = template(
+            {
+                "Prices": {"Type": "AWS::Serverless::SimpleTable", "DeletionPolicy": "Retain"},
+                "Fn::ForEach::Queues": ["Name", ["A", "B"], {"Queue${Name}": {"Type": "AWS::SQS::Queue"}}],
+                "News": {"Type": "AWS::SNS::Topic", "Properties": {"TopicName": {"Ref": "Topic"}}},
+            },
+            Transform=["AWS::LanguageExtensions", "AWS::Serverless-2016-10-31"],
+            Parameters={"Topic": {"Type": "String", "Default": "news"}},
+        )
+        created(cloud, "shop", body, Capabilities=["CAPABILITY_AUTO_EXPAND"])
+        found = cloud.get_template(StackName="shop", TemplateStage="Processed")
+        processed = found["TemplateBody"]
+        assert found["StagesAvailable"] == ["Original", "Processed"]
+        assert set(processed) == {"Resources", "Parameters"}
+        assert {id_: one["Type"] for id_, one in processed["Resources"].items()} == {
+            "Prices": "AWS::DynamoDB::Table", "QueueA": "AWS::SQS::Queue", "QueueB": "AWS::SQS::Queue",
+            "News": "AWS::SNS::Topic",
+        }  # fmt: skip
+        assert processed["Resources"]["Prices"]["DeletionPolicy"] == "Retain"
+        assert processed["Resources"]["News"]["Properties"] == {"TopicName": {"Ref": "Topic"}}
+        assert cloud.get_template(StackName="shop")["TemplateBody"] == json.loads(body)

@@ -60,17 +60,21 @@ async def get_template(app: App, _call: Call, request: Json) -> Json:
     change_set, name = request.get("ChangeSetName"), request.get("StackName")
     source: Source | None
     if change_set:
-        entry, _ = await app.services.change_sets.find(change_set, name)
+        entry, stack = await app.services.change_sets.find(change_set, name)
         source = entry.source
     elif name:
-        source = (await existing(app, name)).source
+        stack = await existing(app, name)
+        source = stack.source
     else:
         raise invalid("StackName is required if ChangeSetName is not specified.")
     if source is None:
         return {"TemplateBody": "", "StagesAvailable": ["Original"]}
-    found = await app.services.stacks.planner.entry(source.template)
-    wanted = request.get("TemplateStage") or "Original"
-    body = found.processed if wanted == "Processed" and found.processed is not None else found.text
+    planner = app.services.stacks.planner
+    body = (await planner.entry(source.template)).text
+    if request.get("TemplateStage") == "Processed":
+        template = await planner.template(source.template)
+        if template.transforms:
+            body = dump_json((await planner.plan(stack, source, template)).processed)
     return {"TemplateBody": body, "StagesAvailable": ["Original", "Processed"]}
 
 

@@ -462,10 +462,28 @@ def _trust(service: str) -> Json:
     }
 
 
+def _application(making: Making) -> None:
+    """A template in a bucket, as a nested stack; one beside the template of a file is read in its place."""
+    given = dict(making.given)
+    if not making.stack.is_served:
+        making.add(making.id, making.resource.type, given)
+        return
+    making.check(("Location", "Parameters", "NotificationARNs", "Tags", "TimeoutInMinutes"))
+    location = given.pop("Location", None)
+    if isinstance(location, dict) and "ApplicationId" in location:
+        making.stack.sources.error(
+            making.place,
+            f"{making.id} is an application of the Serverless Application Repository, which is not here: put its "
+            "template into a bucket",
+        )
+    making.add(making.id, "AWS::CloudFormation::Stack", {"TemplateURL": location, **given})
+
+
 _KINDS: Final[dict[str, Callable[[Making], None]]] = {
     "Function": _function,
     "StateMachine": _machine,
     "SimpleTable": _table,
     "LayerVersion": _layer,
     "Connector": _connector,
+    "Application": _application,
 }

@@ -7,12 +7,12 @@ Owns which template becomes which plan, and the service's words where it cannot.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from statewright.errors import ApiError
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.projects.cloudformation import Identity, Stack
 from statewright.projects.evaluation import NO_VALUE, Unresolved, references, text_of, waits
 from statewright.projects.ordering import arrange, cycles
@@ -23,6 +23,7 @@ from statewright.stacks.errors import invalid
 from statewright.stacks.planning.templates import Template, unresolved
 
 _PATH: Final = Path("template")
+_KEPT: Final = ("Condition", "DeletionPolicy", "UpdateReplacePolicy", "Metadata")
 POLICIES: Final = ("Delete", "Retain", "RetainExceptOnCreate", "Snapshot")
 
 
@@ -57,6 +58,8 @@ class Plan:
     """The exports that it uses."""
     lacking: tuple[str, ...] = ()
     """Those of them that do not exist."""
+    processed: JsonObject = field(default_factory=dict)
+    """The template after its transforms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +105,30 @@ def plan_of(template: Template, given: Circumstances) -> Plan:
         template.description,
         tuple(imports),
         tuple(lacking),
+        _processed(stack, template),
     )
+
+
+def _processed(stack: Stack, template: Template) -> JsonObject:
+    """A template after its transforms: their resources have plain types, all others are as they are written."""
+    if not template.transforms:
+        return dict(template.value)
+    written = stack.section("Resources")
+    resources: JsonObject = {id_: body for id_, body in written.items() if not _is_serverless(body)}
+    for id_, one in stack.resources.items():
+        if id_ not in resources:
+            body = stack.body(id_)
+            resources[id_] = {
+                **{name: body[name] for name in _KEPT if name in body},
+                "Type": one.type, "Properties": one.properties,
+                **({"DependsOn": list(one.depends_on)} if one.depends_on else {}),
+            }  # fmt: skip
+    rest = {name: value for name, value in stack.value.items() if name not in ("Transform", "Globals")}
+    return {**rest, "Resources": resources}
+
+
+def _is_serverless(body: Json) -> bool:
+    return isinstance(body, dict) and str(body.get("Type")).startswith("AWS::Serverless::")
 
 
 def _planned(stack: Stack, resource: Resource) -> Planned:
