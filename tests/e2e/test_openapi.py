@@ -91,3 +91,73 @@ def test_what_is_no_document_is_refused(gateway: Any) -> None:
         with pytest.raises(ClientError, match=r"Invalid OpenAPI input\."):
             gateway.import_rest_api(body=body)
     assert len(gateway.get_rest_apis()["items"]) == before
+
+
+def test_a_document_overwrites_an_api_or_is_merged_into_it(server: Server, gateway: Any) -> None:
+    def mock(status: int) -> dict[str, Any]:
+        return {"responses": {str(status): {"description": "x"}}, "x-amazon-apigateway-integration": {
+            "type": "mock", "requestTemplates": {"application/json": json.dumps({"statusCode": status})},
+            "responses": {"default": {"statusCode": status}},
+        }}  # fmt: skip
+
+    def body(**paths: Any) -> bytes:
+        return json.dumps({"swagger": "2.0", "info": {"title": "mocks"}, "paths": {
+            f"/{name}": one for name, one in paths.items()
+        }}).encode()  # fmt: skip
+
+    def answers() -> dict[str, int]:
+        gateway.create_deployment(restApiId=api, stageName="prod")
+        return {path: called(server, api, "GET", f"/prod/{path}").status for path in ("a", "b", "c")}
+
+    api = gateway.import_rest_api(body=body(a={"get": mock(201)}, b={"get": mock(202)}))["id"]
+    root = gateway.get_rest_api(restApiId=api)["rootResourceId"]
+    assert answers() == {"a": 201, "b": 202, "c": 403}
+    gateway.put_rest_api(restApiId=api, mode="merge", body=body(b={"get": mock(203)}, c={"get": mock(204)}))
+    assert answers() == {"a": 201, "b": 203, "c": 204}
+    gateway.put_rest_api(restApiId=api, mode="overwrite", body=body(c={"get": mock(205)}))
+    assert answers() == {"a": 403, "b": 403, "c": 205}
+    assert gateway.get_rest_api(restApiId=api)["rootResourceId"] == root
+
+
+def test_an_http_api_is_imported_and_imported_again(server: Server) -> None:
+    client = server.client("apigatewayv2")
+    uri = function(server)
+    given: dict[str, Any] = {
+        "openapi": "3.0.1", "info": {"title": "shop", "version": "1"},
+        "paths": {
+            "/orders/{id}": {"get": {"x-amazon-apigateway-integration": {
+                "$ref": "#/components/x-amazon-apigateway-integrations/shop",
+            }}},
+            "/$default": {"x-amazon-apigateway-any-method": {"x-amazon-apigateway-integration": {
+                "$ref": "#/components/x-amazon-apigateway-integrations/shop",
+            }}},
+            "/closed": {"get": {"security": [{"jwt": []}], "x-amazon-apigateway-integration": {
+                "$ref": "#/components/x-amazon-apigateway-integrations/shop",
+            }}},
+        },
+        "tags": [{"name": "team", "x-amazon-apigateway-tag-value": "blue"}, {"name": "bare"}],
+        "x-amazon-apigateway-cors": {"allowOrigins": ["https://shop.example"], "maxAge": 60},
+        "components": {
+            "x-amazon-apigateway-integrations": {"shop": {
+                "type": "aws_proxy", "httpMethod": "POST", "uri": uri, "payloadFormatVersion": 2.0,
+            }},
+            "securitySchemes": {"jwt": {"type": "oauth2", "x-amazon-apigateway-authorizer": {
+                "type": "jwt", "identitySource": "$request.header.Authorization",
+                "jwtConfiguration": {"issuer": "https://login.example", "audience": ["shop"]},
+            }}},
+        },
+    }  # fmt: skip
+    made = client.import_api(Body=json.dumps(given), FailOnWarnings=True)
+    assert (made["Name"], made["Tags"]) == ("shop", {"team": "blue", "bare": ""})
+    assert made["CorsConfiguration"] == {"AllowOrigins": ["https://shop.example"], "MaxAge": 60}
+    client.create_stage(ApiId=made["ApiId"], StageName="$default", AutoDeploy=True)
+    assert called(server, made["ApiId"], "GET", "/orders/7").json["routeKey"] == "GET /orders/{id}"
+    assert called(server, made["ApiId"], "PUT", "/other").json["routeKey"] == "$default"
+    assert called(server, made["ApiId"], "GET", "/closed").status in (401, 403)
+    assert len(client.get_integrations(ApiId=made["ApiId"])["Items"]) == 1
+    given["paths"] = {"/other": given["paths"]["/orders/{id}"]}
+    client.reimport_api(ApiId=made["ApiId"], Body=json.dumps(given))
+    assert called(server, made["ApiId"], "GET", "/orders/7").status == 404
+    assert called(server, made["ApiId"], "GET", "/other").json["routeKey"] == "GET /other"
+    with pytest.raises(ClientError, match="Swagger"):
+        client.import_api(Body=json.dumps({"swagger": "2.0", "info": {"title": "old"}, "paths": {}}))

@@ -1,4 +1,4 @@
-"""The local files that resources need: code of functions and layers, definitions of machines, nested templates.
+"""The local files that resources need: code, definitions of machines, OpenAPI documents of APIs, nested templates.
 
 Owns finding them, whichever way a template names them, and reporting what is missing. Packing code is `deploy/`'s.
 """
@@ -22,11 +22,17 @@ from statewright.projects.sources import Steps, meant
 FUNCTION: Final = "AWS::Lambda::Function"
 LAYER: Final = "AWS::Lambda::LayerVersion"
 MACHINE: Final = "AWS::StepFunctions::StateMachine"
+_APIS: Final = ("AWS::ApiGateway::RestApi", "AWS::ApiGatewayV2::Api")
 
 Locate = Callable[[str, str], Path | None]
 """Returns the local path of an object, given bucket and key, if the project has it."""
 
-_PROPERTY: Final = {FUNCTION: "Code", LAYER: "Content", MACHINE: "DefinitionS3Location"}
+_PROPERTY: Final = {
+    FUNCTION: "Code",
+    LAYER: "Content",
+    MACHINE: "DefinitionS3Location",
+    **dict.fromkeys(_APIS, "BodyS3Location"),
+}
 _REMOTE: Final = ("s3://", "https://", "http://")
 
 
@@ -110,10 +116,11 @@ def _attached(stack: Stack, resource: Resource, name: str, locate: Locate | None
         stack.sources.error(place, f"{resource.id}: there is no {shown}{meant(path.name, beside)}")
         stack.spoilt.add(resource.id)
         return resource
-    if resource.type == MACHINE:
+    if resource.type in (MACHINE, *_APIS):
         stack.sources.watch(path)
+        noun = "definition" if resource.type == MACHINE else "OpenAPI document"
         if not path.is_file():
-            stack.sources.error(place, f"{resource.id}: {shown} is a folder, where a definition is needed")
+            stack.sources.error(place, f"{resource.id}: {shown} is a folder, where its {noun} is needed")
             stack.spoilt.add(resource.id)
             return resource
         rest = {key: part for key, part in properties.items() if key != name}

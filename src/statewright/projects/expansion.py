@@ -21,6 +21,9 @@ SERVERLESS: Final = "AWS::Serverless-2016-10-31"
 INCLUDE: Final = "AWS::Include"
 _KNOWN: Final = (SERVERLESS, INCLUDE, "AWS::LanguageExtensions")
 _LOOP: Final = "Fn::ForEach::"
+_APIS: Final = ("AWS::Serverless::Api", "AWS::Serverless::HttpApi")
+"""Types whose documents may be includes."""
+_REMOTE: Final = ("s3://", "https://", "http://")
 MAX_ROUNDS: Final = 5_000
 """How many rounds all loops of a template make. Ours: a template may have 500 resources."""
 MAX_NESTING: Final = 150
@@ -53,7 +56,7 @@ def _check_transforms(stack: Stack) -> None:
 def _is_idle(body: Mapping[str, Json]) -> bool:
     """True for a resource that is left out: its loops and includes are not written out, so that none can fail."""
     kind = body.get("Type")
-    return isinstance(kind, str) and not is_evaluated(kind, body.get("Properties"))
+    return isinstance(kind, str) and kind not in _APIS and not is_evaluated(kind, body.get("Properties"))
 
 
 class _Expansion:
@@ -158,7 +161,10 @@ class _Expansion:
         if self._is_served:
             stack.sources.error(place, "AWS::Include is not carried out in stacks: package the template with its parts")
             return {}
-        if not isinstance(location, str) or location.startswith(("s3://", "https://", "http://")):
+        if isinstance(location, str) and location.startswith(_REMOTE) and "DefinitionBody" in steps:
+            # The API is left out, with the reason.
+            return {"Fn::Transform": dict(body)}
+        if not isinstance(location, str) or location.startswith(_REMOTE):
             stack.sources.error(place, "AWS::Include needs the Location of a local file; what it would add is missing")
             return {}
         self._included += 1

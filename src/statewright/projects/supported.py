@@ -36,8 +36,8 @@ _LOST: Final = {
     "AWS::ApiGateway": "only APIs, resources, methods, deployments, stages, models, request validators and gateway "
     "responses are created",
     "AWS::ApiGatewayV2": "only APIs, routes, integrations, deployments and stages are created",
-    "AWS::Serverless::Api": "authorizers and OpenAPI documents are not supported yet, so it stays closed",
-    "AWS::Serverless::HttpApi": "authorizers and OpenAPI documents are not supported yet, so it stays closed",
+    "AWS::Serverless::Api": "authorizers are not supported yet, so it stays closed",
+    "AWS::Serverless::HttpApi": "authorizers are not supported yet, so it stays closed",
     "AWS::Serverless": "GraphQL APIs are not supported, so nothing reaches its targets from outside",
     "AWS::CloudWatch": "only metric alarms are created; the metrics themselves are there",
     "AWS::Cognito": "user pools are not supported, so users cannot sign in",

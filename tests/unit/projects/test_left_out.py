@@ -31,7 +31,7 @@ Resources:
         "{Type: AWS::CloudWatch::Dashboard, Properties: [1, !ImportValue far]}",
         "{Type: AWS::Lambda::Permission, Properties: {FunctionName: !GetAtt Nowhere.Arn}}",
         "{Type: Custom::Seed, Properties: {ServiceToken: !ImportValue tokens}}",
-        "{Type: AWS::Serverless::Api, Properties: {DefinitionBody: {Fn::Transform: {Name: AWS::Include, "
+        "{Type: AWS::AppSync::GraphQLSchema, Properties: {Definition: {Fn::Transform: {Name: AWS::Include, "
         "Parameters: {Location: missing.yaml}}}}}",
         "{Type: AWS::CloudFormation::Stack, Properties: {TemplateURL: s3://far/a.yaml, Parameters: {A: !Ref VpcId}}}",
     ],

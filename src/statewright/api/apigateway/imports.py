@@ -14,7 +14,7 @@ from statewright.apis.openapi.documents import BasePath, Home, read_openapi
 from statewright.apis.openapi.rest import RestDefinition, rest_definition
 from statewright.apis.openapi.rest_members import RestMembers
 from statewright.apis.records import MODEL, REST_API
-from statewright.payload import Json, JsonMapping
+from statewright.payload import Json, JsonMapping, JsonObject
 
 _BASE_PATHS: Final = ("ignore", "prepend", "split")
 
@@ -36,6 +36,12 @@ async def _definition(app: App, request: JsonMapping, api_id: str) -> RestDefini
     return found
 
 
+def _endpoint(request: JsonMapping) -> JsonObject:
+    """The kind of endpoint that the parameters of an import ask for."""
+    types = (request.get("parameters") or {}).get("endpointConfigurationTypes")
+    return {"endpointConfiguration": {"types": types.split(","), "ipAddressType": "ipv4"}} if types else {}
+
+
 @change("apigateway", "ImportRestApi")
 async def import_rest_api(app: App, _call: Call, request: Json) -> Json:
     """Create an API from a document."""
@@ -46,7 +52,8 @@ async def import_rest_api(app: App, _call: Call, request: Json) -> Json:
     members.apply(definition)
     named = {one.id for one in members.written if one.kind == MODEL}
     first = [one for one in first_models(apis) if one.id not in named]
-    made = await apis.create(REST_API, members.settings(definition), {}, [*first, *members.written], api_id)
+    settings = {**_endpoint(request), **members.settings(definition)}
+    made = await apis.create(REST_API, settings, {}, [*first, *members.written], api_id)
     return {**shown(made), "warnings": definition.warnings or None}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from statewright.api.apigatewayv2.changes import change
@@ -10,10 +9,10 @@ from statewright.api.apigatewayv2.http_apis import page
 from statewright.api.operations import App, Call, operation
 from statewright.apis.apis import Held
 from statewright.apis.authorizers.checks import check_route_authorization
-from statewright.apis.errors import bad_request, conflict, not_found
-from statewright.apis.http_apis import DEFAULT_ROUTE, TIMEOUT_MS
-from statewright.apis.integrations.first_class import check_subtype
+from statewright.apis.errors import conflict, not_found
+from statewright.apis.http_apis import TIMEOUT_MS
 from statewright.apis.records import AUTHORIZER, HTTP_API, INTEGRATION, ROUTE, Member
+from statewright.apis.route_checks import check_integration, check_key, without_names
 from statewright.payload import Json, JsonMapping, JsonObject
 
 _ROUTE: Final = (
@@ -25,8 +24,6 @@ _INTEGRATION: Final = (
     "IntegrationType", "IntegrationUri", "PayloadFormatVersion", "RequestParameters", "ResponseParameters",
     "TimeoutInMillis", "TlsConfig",
 )  # fmt: skip
-_KEY: Final = re.compile(r"(GET|PUT|POST|DELETE|PATCH|OPTIONS|HEAD|ANY) (/\S*)")
-_SEGMENT: Final = re.compile(r"\{[A-Za-z0-9._:-]+\+?\}|[^{}]*")
 _NOUNS: Final = {ROUTE: "Route", INTEGRATION: "Integration", AUTHORIZER: "Authorizer"}
 
 
@@ -64,19 +61,9 @@ async def put(app: App, held: Held, one: Member) -> Json:
 
 def _check_route(held: Held, settings: JsonMapping, own: str = "") -> None:
     key = settings["RouteKey"]
-    if key != DEFAULT_ROUTE:
-        found = _KEY.fullmatch(key)
-        if found is None:
-            raise bad_request(
-                "The provided route key is not formatted properly for HTTP protocol. Format should be "
-                '"<HTTP METHOD> /<RESOURCE PATH>" or "$default"'
-            )
-        segments = found[2].split("/")[1:]
-        for at, one in enumerate(segments):
-            if _SEGMENT.fullmatch(one) is None or (one.endswith("+}") and at != len(segments) - 1):
-                raise bad_request(f"The provided route key has an invalid segment {one}: {key}")
-    shape = _without_names(key)
-    if any(one.id != own and _without_names(one.settings["RouteKey"]) == shape for one in held.of(ROUTE).values()):
+    check_key(key)
+    shape = without_names(key)
+    if any(one.id != own and without_names(one.settings["RouteKey"]) == shape for one in held.of(ROUTE).values()):
         raise conflict(f"Route with key {key} already exists for this API")
     target = settings.get("Target")
     if target is not None:
@@ -87,11 +74,6 @@ def _check_route(held: Held, settings: JsonMapping, own: str = "") -> None:
     if authorizer is not None and authorizer not in held.of(AUTHORIZER):
         raise not_found(f"Unable to find Authorizer with ID {authorizer}")
     check_route_authorization(settings, {one.id: one.settings for one in held.of(AUTHORIZER).values()})
-
-
-def _without_names(key: str) -> str:
-    """A key in which parameters have no names: routes that differ by these alone match the same requests."""
-    return re.sub(r"\{[^}+]*(\+?)\}", r"{\1}", key)
 
 
 @change("apigatewayv2", "CreateRoute")
@@ -142,37 +124,6 @@ def listed(app: App, request: JsonMapping, kind: str) -> Json:
 # ------------------------------------------------------------------ integrations
 
 
-def _check_integration(settings: JsonObject) -> None:
-    kind, subtype, uri = settings["IntegrationType"], settings.get("IntegrationSubtype"), settings.get("IntegrationUri")
-    if kind not in ("AWS_PROXY", "HTTP_PROXY"):
-        raise bad_request(f"The integration type {kind} is not supported for HTTP APIs: use AWS_PROXY or HTTP_PROXY")
-    if settings.get("ConnectionType") == "VPC_LINK":
-        raise bad_request("This version of Statewright has no VPC links: give the address of the server as an INTERNET "
-                          "integration.")  # fmt: skip
-    if subtype:
-        if kind != "AWS_PROXY":
-            raise bad_request("IntegrationSubtype is only supported for integrations of type AWS_PROXY")
-        check_subtype(subtype, settings.get("RequestParameters") or {})
-        return
-    mapped = [one for one in ("RequestParameters", "ResponseParameters") if settings.get(one)]
-    if mapped:
-        raise bad_request(
-            f"This version of Statewright maps parameters of integrations with a subtype only: leave out "
-            f"{' and '.join(mapped)}, or read them in the function or server."
-        )
-    if not uri:
-        raise bad_request("IntegrationUri is required for integrations without IntegrationSubtype")
-    version = settings.setdefault("PayloadFormatVersion", "1.0" if kind == "HTTP_PROXY" else "")
-    if version not in ("1.0", "2.0") or (kind == "HTTP_PROXY" and version != "1.0"):
-        raise bad_request("PayloadFormatVersion is a required parameter for integrations of type AWS_PROXY: 1.0 or 2.0"
-                          if kind == "AWS_PROXY" else "PayloadFormatVersion of an HTTP_PROXY is 1.0")  # fmt: skip
-    if kind == "HTTP_PROXY":
-        if not uri.startswith(("http://", "https://")):
-            raise bad_request("Invalid HTTP endpoint specified for URI")
-        if not settings.get("IntegrationMethod"):
-            raise bad_request("HttpMethod must be set for integrations of type HTTP_PROXY")
-
-
 @change("apigatewayv2", "CreateIntegration")
 async def create_integration(app: App, _call: Call, request: Json) -> Json:
     """Create an integration."""
@@ -180,7 +131,7 @@ async def create_integration(app: App, _call: Call, request: Json) -> Json:
     settings = {"ConnectionType": "INTERNET", "TimeoutInMillis": TIMEOUT_MS, **given(request, _INTEGRATION)}
     if settings["IntegrationType"] == "AWS_PROXY" and not settings.get("IntegrationSubtype"):
         settings.setdefault("IntegrationMethod", "POST")
-    _check_integration(settings)
+    check_integration(settings)
     return await put(app, held, app.services.apis.new(INTEGRATION, settings))
 
 
@@ -206,7 +157,7 @@ async def update_integration(app: App, _call: Call, request: Json) -> Json:
         merged = {**found.settings.get("RequestParameters", {}), **(request["RequestParameters"] or {})}
         # An empty value removes a parameter. Source: API reference, UpdateIntegration.
         settings["RequestParameters"] = {name: value for name, value in merged.items() if value != ""}
-    _check_integration(settings)
+    check_integration(settings)
     return await put(app, held, app.services.apis.changed(found, settings))
 
 

@@ -88,6 +88,13 @@ class OpenApi:
             return self.table("securityDefinitions")
         return table_of(self.components.get("securitySchemes"), "securitySchemes")
 
+    def title(self) -> str:
+        """The name of the API. One without a name is named after the format."""
+        title = self.info("title")
+        if not title:
+            self.warnings.append("Parse issue: attribute info.title is missing")
+        return title or "openapi"
+
     def info(self, name: str) -> str | None:
         """A member of `info` as text."""
         found = self.table("info").get(name)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from statewright.apis.authorizers.checks import check_rest_authorizer
 from statewright.apis.calls import HTTP_PROXY, LAMBDA_PROXY
 from statewright.apis.errors import bad_request
 from statewright.apis.gateway_responses import STATUSES
@@ -54,14 +55,18 @@ class RestDefinition:
 
 def rest_definition(document: OpenApi, api_id: str, base_path: BasePath = "ignore") -> RestDefinition:
     """The definition in a document, for the API of an id. Raises: ApiError (`BadRequestException`)."""
-    if document.info("title") is None:
-        raise bad_request(f"{INVALID} info.title is missing.")
     models = Models(document, api_id)
     made = RestDefinition(_settings(document), warnings=document.warnings, models=models.made)
     made.validators = _validators(document)
     made.gateway_responses = _gateway_responses(document)
     for name, (given, scheme) in authorizers_of(document).items():
-        made.authorizers[name] = rest_authorizer(name, given, scheme)
+        made.authorizers[name] = authorizer = rest_authorizer(name, given, scheme)
+        try:
+            check_rest_authorizer(authorizer)
+        except ApiError as problem:
+            raise bad_request(
+                f"Errors found during import:\n\tUnable to create authorizer '{name[:200]}': {problem.message}"
+            ) from None
     if document.value.get("security") is not None:
         document.warnings.append("security of the whole document is not used: give it to the operations")
     for path in document.table("paths"):
@@ -75,7 +80,7 @@ def rest_definition(document: OpenApi, api_id: str, base_path: BasePath = "ignor
 
 def _settings(document: OpenApi) -> JsonObject:
     value = document.value
-    made: JsonObject = {"name": document.info("title") or ""}
+    made: JsonObject = {"name": document.title()}
     for name in ("description", "version"):
         text = document.info(name)
         if text is not None:

@@ -88,9 +88,6 @@ def authorizers_of(document: OpenApi) -> dict[str, tuple[JsonMapping, JsonMappin
 def rest_authorizer(name: str, given: JsonMapping, scheme: JsonMapping) -> JsonObject:
     """The settings of an authorizer of a REST API. Raises: ApiError."""
     kind = kind_of(scheme)
-    if kind not in ("TOKEN", "REQUEST", "COGNITO_USER_POOLS"):
-        raise bad_request(f"Errors found during import:\n\tUnable to create authorizer '{name[:200]}': the type "
-                          f"{kind[:50]} is none of token, request, cognito_user_pools")  # fmt: skip
     made: JsonObject = {"name": name, "type": kind}
     if scheme.get(AUTH_TYPE):
         made["authType"] = scheme[AUTH_TYPE]

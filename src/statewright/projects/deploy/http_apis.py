@@ -7,6 +7,7 @@ from typing import Final
 
 from statewright.payload import Json, JsonObject
 from statewright.projects.deploy.calls import Answer
+from statewright.projects.deploy.documents import api_document, mark_of
 from statewright.projects.deploy.kinds import TO_COME, CannotApply, Kind, Known, LeftOut, Site, Wanted, holds
 
 SERVICE: Final = "apigatewayv2"
@@ -25,25 +26,51 @@ _STAGE: Final = (
 
 
 def api(site: Site, wanted: Wanted) -> Mapping[str, Json]:
-    """Create an API, or change its settings."""
-    if wanted.properties.get("Body") or wanted.properties.get("BodyS3Location"):
-        raise CannotApply("OpenAPI bodies are not read yet: give the API routes and integrations of their own")
+    """Create an API, of an OpenAPI document if it has one, or change its settings."""
     kind = wanted.text("ProtocolType", "HTTP")
     if kind != "HTTP":
         raise CannotApply("WebSocket APIs are not supported: use an HTTP API")
-    given = {"Name": wanted.text("Name", wanted.name), **wanted.given(*_API)}
+    document = api_document(site, wanted)
+    mark = mark_of(document, wanted.text("BasePath")) if document is not None else ""
     before = wanted.before.ref if wanted.before is not None else None
     shown = site.found(SERVICE, "GetApi", ApiId=before) if before not in (None, TO_COME) else None
-    if shown is None:
-        shown = site.create(SERVICE, "CreateApi", ProtocolType=kind, Tags=wanted.tags() or None, **given)
+    if document is not None:
+        shown = _of_document(site, wanted, shown, document, mark)
     else:
-        changed = {name: value for name, value in given.items() if name not in ("Target", "RouteKey")}
-        if not all(holds(shown.get(name), value) for name, value in changed.items()):
-            site.change(SERVICE, "UpdateApi", ApiId=before, **changed)
+        given = {"Name": wanted.text("Name", wanted.name), **wanted.given(*_API)}
+        if shown is None:
+            shown = site.create(SERVICE, "CreateApi", ProtocolType=kind, Tags=wanted.tags() or None, **given)
+        else:
+            _settle(site, shown, given)
     api_id, address = shown.get("ApiId", TO_COME), shown.get("ApiEndpoint", TO_COME)
     if address != TO_COME:
         site.note(f"its address is {address}")
-    return {"Ref": api_id, "ApiId": api_id, "ApiEndpoint": address}
+    return {"Ref": api_id, "ApiId": api_id, "ApiEndpoint": address, "Document": mark}
+
+
+def _of_document(site: Site, wanted: Wanted, shown: Answer | None, document: str, mark: str) -> Answer:
+    """Import a document into a new API, or into the one that exists if the document has changed."""
+    request = {
+        "Body": document, "Basepath": wanted.text("BasePath") or None, "FailOnWarnings": wanted.truth("FailOnWarnings"),
+    }  # fmt: skip
+    if shown is None:
+        shown = site.create(SERVICE, "ImportApi", **request)
+    elif wanted.before is None or wanted.before.attributes.get("Document") != mark:
+        shown = site.change(SERVICE, "ReimportApi", ApiId=shown["ApiId"], **request) or shown
+    if "ApiId" in shown:
+        _settle(site, shown, wanted.given("Name", *_API))
+        tags = {name: value for name, value in wanted.tags().items() if (shown.get("Tags") or {}).get(name) != value}
+        if tags:
+            arn = f"arn:aws:apigateway:{site.region}::/apis/{shown['ApiId']}"
+            site.change(SERVICE, "TagResource", ResourceArn=arn, Tags=tags)
+    return shown
+
+
+def _settle(site: Site, shown: Answer, given: Mapping[str, Json]) -> None:
+    """Change the settings of an API that differ from those that its template gives it."""
+    changed = {name: value for name, value in given.items() if name not in ("Target", "RouteKey")}
+    if not all(holds(shown.get(name), value) for name, value in changed.items()):
+        site.change(SERVICE, "UpdateApi", ApiId=shown["ApiId"], **changed)
 
 
 def _api_id(wanted: Wanted) -> str:

@@ -14,6 +14,7 @@ from typing import Any, Final
 from statewright.errors import DefinitionError, Diagnostic
 from statewright.payload import Json, JsonMapping, Payload
 from statewright.projects.deploy.calls import CallRefused
+from statewright.projects.deploy.documents import stored_text
 from statewright.projects.deploy.kinds import (
     TO_COME,
     CannotApply,
@@ -74,33 +75,10 @@ def _text(site: Site, wanted: Wanted) -> tuple[str, str]:
     if path is not None:
         return path.read_text("utf-8-sig"), str(path)
     if wanted.properties.get("DefinitionS3Location"):
-        return _stored_text(site, wanted)
+        text = stored_text(site, wanted.properties["DefinitionS3Location"], "definition")
+        # Tools name objects after their hash: the text itself says which form it has.
+        return text, f"{resource.id}.asl.{'json' if text.lstrip().startswith('{') else 'yaml'}"
     raise CannotApply("it has no definition that is a local file, a text or an object")
-
-
-def _stored_text(site: Site, wanted: Wanted) -> tuple[str, str]:
-    """The text of an object that tools have put into a bucket, and a name that tells JSON from YAML.
-
-    Raises: CannotApply.
-    """
-    given = wanted.properties["DefinitionS3Location"]
-    if isinstance(given, str):
-        bucket, _, key = given.removeprefix("s3://").partition("/")
-        given = {"Bucket": bucket, "Key": key}
-    bucket, key = text_of(given.get("Bucket", "")), text_of(given.get("Key", ""))
-    request = {"Bucket": bucket, "Key": key}
-    if given.get("Version"):
-        request["VersionId"] = text_of(given["Version"])
-    try:
-        body = site.asked("s3", "GetObject", **request)["Body"]
-    except CallRefused as refused:
-        raise CannotApply(f"its definition s3://{bucket}/{key} cannot be read: {refused.code}") from None
-    try:
-        text = bytes(body).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise CannotApply(f"its definition s3://{bucket}/{key} is not UTF-8") from None
-    # Tools name objects after their hash: the text itself says which form it has.
-    return text, f"{wanted.resource.id}.asl.{'json' if text.lstrip().startswith('{') else 'yaml'}"
 
 
 def machine(site: Site, wanted: Wanted) -> Mapping[str, Json]:

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from statewright.payload import Json, JsonObject
+from statewright.projects.deploy.calls import Answer
+from statewright.projects.deploy.documents import api_document, mark_of
 from statewright.projects.deploy.kinds import (
     TO_COME,
-    CannotApply,
     Kind,
     Known,
     LeftOut,
@@ -22,6 +23,11 @@ from statewright.projects.deploy.kinds import (
 SERVICE: Final = "apigateway"
 _API: Final = ("Description", "BinaryMediaTypes", "MinimumCompressionSize", "ApiKeySourceType", "EndpointConfiguration",
                "DisableExecuteApiEndpoint")  # fmt: skip
+_PATCHED: Final = {
+    "name": "Name", "description": "Description", "minimumCompressionSize": "MinimumCompressionSize",
+    "apiKeySource": "ApiKeySourceType", "disableExecuteApiEndpoint": "DisableExecuteApiEndpoint",
+}  # fmt: skip
+"""Settings of an API that patches change, and the properties that give them."""
 _METHOD: Final = (
     "AuthorizationType", "AuthorizerId", "ApiKeyRequired", "RequestValidatorId", "OperationName", "RequestParameters",
     "RequestModels", "AuthorizationScopes",
@@ -52,31 +58,67 @@ def _there(site: Site, wanted: Wanted, operation: str, **request: object) -> boo
 
 
 def api(site: Site, wanted: Wanted) -> Mapping[str, Json]:
-    """Create an API; its settings are changed by patches."""
-    if wanted.properties.get("Body") or wanted.properties.get("BodyS3Location"):
-        raise CannotApply("OpenAPI bodies are not read yet: give the API resources and methods of their own")
-    name = wanted.text("Name", wanted.name)
+    """Create an API, of an OpenAPI document if it has one; its settings are changed by patches."""
+    document = api_document(site, wanted)
+    mark = mark_of(document, wanted.table("Parameters")) if document is not None else ""
     before = wanted.before.ref if wanted.before is not None else TO_COME
     shown = site.found(SERVICE, "GetRestApi", restApiId=before) if before != TO_COME else None
-    if shown is None:
+    if shown is None and document is None:
         given = _lower(wanted.given(*_API))
         endpoints = given.pop("endpointConfiguration", None)
         if isinstance(endpoints, dict):
             given["endpointConfiguration"] = lowered(endpoints)
         if "apiKeySourceType" in given:
             given["apiKeySource"] = given.pop("apiKeySourceType")
+        name = wanted.text("Name", wanted.name)
         shown = site.create(SERVICE, "CreateRestApi", name=name, tags=wanted.tags() or None, **given)
-    else:
-        changes = [
-            {"op": "replace", "path": f"/{member.lower()}", "value": value}
-            for member, value in (("Name", name), ("Description", wanted.text("Description") or None))
-            if value is not None and shown.get(member.lower()) != value
-        ]
-        if changes:
-            site.change(SERVICE, "UpdateRestApi", restApiId=before, patchOperations=changes)
+    elif document is not None and shown is None:
+        shown = site.create(SERVICE, "ImportRestApi", **_import(site, wanted, document))
+        _settle(site, wanted, shown)
+        if wanted.tags() and "id" in shown:
+            arn = f"arn:aws:apigateway:{site.region}::/restapis/{shown['id']}"
+            site.change(SERVICE, "TagResource", resourceArn=arn, tags=wanted.tags())
+    elif shown is not None:
+        if document is not None and (wanted.before is None or wanted.before.attributes.get("Document") != mark):
+            mode = wanted.text("Mode", "overwrite")
+            request = _import(site, wanted, document)
+            shown = site.change(SERVICE, "PutRestApi", restApiId=before, mode=mode, **request) or shown
+        _settle(site, wanted, shown, usual="" if document is not None else wanted.name)
     site.ignored(wanted, "Policy")
-    known = shown.get("id", TO_COME)
-    return {"Ref": known, "RestApiId": known, "RootResourceId": shown.get("rootResourceId", TO_COME)}
+    known = (shown or {}).get("id", TO_COME)
+    return {
+        "Ref": known, "RestApiId": known, "RootResourceId": (shown or {}).get("rootResourceId", TO_COME),
+        "Document": mark,
+    }  # fmt: skip
+
+
+def _import(site: Site, wanted: Wanted, document: str) -> JsonObject:
+    """The members of a request that imports a document."""
+    parameters = {str(name): text_of(value) for name, value in wanted.table("Parameters").items()}
+    types = wanted.table("EndpointConfiguration").get("Types")
+    if isinstance(types, list) and types:
+        parameters.setdefault("endpointConfigurationTypes", text_of(types[0]))
+    warns = wanted.truth("FailOnWarnings")
+    if wanted.properties.get("CloneFrom"):
+        site.ignored(wanted, "CloneFrom")
+    return {"body": document.encode(), "failOnWarnings": warns, "parameters": parameters or None}
+
+
+def _settle(site: Site, wanted: Wanted, shown: Answer, *, usual: str = "") -> None:
+    """Patch the settings of an API that differ from those that its template gives it. `usual` is its usual name."""
+    patches: list[JsonObject] = [
+        {"op": "replace", "path": f"/{name}", "value": value}
+        for name, member in _PATCHED.items()
+        if (value := wanted.text(member, usual if name == "name" else "")) and text_of(shown.get(name)) != value
+    ]
+    types = shown.get("binaryMediaTypes") or []
+    patches += [
+        {"op": "add", "path": f"/binaryMediaTypes/{text_of(one).replace('~', '~0').replace('/', '~1')}"}
+        for one in wanted.items("BinaryMediaTypes")
+        if one not in types
+    ]
+    if patches and "id" in shown:
+        site.change(SERVICE, "UpdateRestApi", restApiId=shown["id"], patchOperations=patches)
 
 
 def resource(site: Site, wanted: Wanted) -> Mapping[str, Json]:

@@ -1,8 +1,8 @@
 """APIs of the Serverless Application Model: the plain resources that APIs and their events become.
 
 Owns the implicit APIs, the paths of REST APIs, and their deployments. An API whose callers would have to be checked by
-an authorizer, or that is an OpenAPI document, is left out with its events: nothing is opened that was meant to be
-closed.
+an authorizer is left out with its events: nothing is opened that was meant to be closed. APIs with an OpenAPI document
+are made of it (`documents.py`).
 
 Source: Serverless Application Model developer guide, "Api", "HttpApi".
 """
@@ -19,7 +19,7 @@ from typing import Final
 from statewright.payload import Json
 from statewright.projects.cloudformation import Stack
 from statewright.projects.resources import Place, Resource
-from statewright.projects.sam import rest_parts
+from statewright.projects.sam import documents, rest_parts
 
 IMPLICIT_REST: Final = "ServerlessRestApi"
 IMPLICIT_HTTP: Final = "ServerlessHttpApi"
@@ -27,11 +27,10 @@ _OPEN: Final = frozenset({"UsagePlan", "AddDefaultAuthorizerToCorsPreflight", "A
 """Members of an API's `Auth` that ask for no authorizer of every event."""
 _HTTP_API: Final = ("Description", "DisableExecuteApiEndpoint", "Name")
 _HTTP_STAGE: Final = ("AccessLogSettings", "DefaultRouteSettings", "RouteSettings", "StageVariables")
-_HTTP_USED: Final = (*_HTTP_API, *_HTTP_STAGE, "CorsConfiguration", "StageName")
-_REST_USED: Final = (*rest_parts.OF_API, *rest_parts.OF_STAGE, *rest_parts.ITS_OWN)
+_HTTP_USED: Final = (*_HTTP_API, *_HTTP_STAGE, *documents.PROPERTIES, "CorsConfiguration", "StageName")
+_REST_USED: Final = (*rest_parts.OF_API, *rest_parts.OF_STAGE, *rest_parts.ITS_OWN, *documents.PROPERTIES)
 _SILENT: Final = frozenset({
-    "AlwaysDeploy", "Auth", "DefinitionBody", "DefinitionUri", "EndpointConfiguration", "FailOnWarnings",
-    "MergeDefinitions", "Mode", "OpenApiVersion", "PropagateTags", "Tags",
+    "AlwaysDeploy", "Auth", "EndpointConfiguration", "OpenApiVersion", "PropagateTags", "Tags",
 })  # fmt: skip
 """Properties that `closed_why` judges, or whose absence changes no answer of an API."""
 _ANY: Final = ("ANY", "*", "X-AMAZON-APIGATEWAY-ANY-METHOD")
@@ -42,8 +41,9 @@ def closed_why(given: Mapping[str, Json]) -> str | None:
     auth = given.get("Auth")
     if auth is not None and not (isinstance(auth, dict) and auth.keys() <= _OPEN):
         return "authorizers and policies of APIs are not supported yet, so it stays closed"
-    if given.get("DefinitionBody") or given.get("DefinitionUri"):
-        return "OpenAPI documents are not read yet: give it events of functions"
+    body = given.get("DefinitionBody")
+    if isinstance(body, dict) and "Fn::Transform" in body:
+        return "its OpenAPI document is in a bucket, which a file cannot include: name a local file, or deploy a stack"
     return None
 
 
@@ -65,6 +65,7 @@ class ApiEvents:
         self._paths: dict[str, dict[str, set[str]]] = {}
         """The methods of REST APIs that are made, by API and path."""
         self._closed: dict[str, str] = {}
+        self._documents = documents.Documents(stack)
         self._shared = shared
         for name, section in ((IMPLICIT_REST, "Api"), (IMPLICIT_HTTP, "HttpApi")):
             settings = shared.get(section)
@@ -91,6 +92,7 @@ class ApiEvents:
             self._stack.sources.warning(place, f"{resource.id}: {name} changes nothing here: it is not supported yet")
         kept = {name: whole[name] for name in used if name in whole}
         given = {name: self._stack.fold(value, (*steps, name), resource.id) for name, value in kept.items()}
+        self._documents.declare(resource.id, given)
         if is_http:
             self._http(resource.id, resource.place, given)
         else:
@@ -105,6 +107,10 @@ class ApiEvents:
             return why
         if api == self._stack.prefix + IMPLICIT_HTTP and api not in self._made:
             self._http(api, place, self._of_globals("HttpApi", _HTTP_USED, {"Name", "StageName"}))
+        if api is not None and api in self._documents:
+            path = str(given.get("Path") or "$default")
+            self._documents.write(api, path, _method_of(given), documents.http_operation(target, given))
+            return None
         own = f"{owner}{event}"
         reference = {"Ref": api} if api else given["ApiId"]
         integration = {
@@ -144,6 +150,11 @@ class ApiEvents:
         else:
             uri = {"Fn::Join": ["", [self._uri(rest_parts.FUNCTIONS), target, "/invocations"]]}
             integrated = rest_parts.called(uri, given)
+        if api in self._documents:
+            # Events of other documents just allow the call.
+            if self._documents.merges(api):
+                self._documents.write(api, path, method, documents.rest_operation(integrated))
+            return None
         settings: dict[str, Json] = {
             "RestApiId": {"Ref": api}, "ResourceId": self._path(api, path, place), "HttpMethod": method,
             "AuthorizationType": "NONE", **integrated, **self._checked(api, place, given),
@@ -193,6 +204,10 @@ class ApiEvents:
 
     def finished(self) -> list[Resource]:
         """Everything that was made, with the deployments and stages of REST APIs."""
+        for api, resource in self._made.items():
+            if api in self._documents:
+                more = self._documents.properties(api)
+                self._made[api] = replace(resource, properties={**resource.properties, **more})
         for api, given in self._rest.items():
             self._share(api, given.get("Cors"))
             methods = [
@@ -200,12 +215,15 @@ class ApiEvents:
                 for one in self._made.values()
                 if one.type == "AWS::ApiGateway::Method" and one.properties["RestApiId"] == {"Ref": api}
             ]
-            if not methods:
+            if not methods and api not in self._documents:
                 continue
-            text = json.dumps([one.properties for one in methods], sort_keys=True, default=str)
+            parts: list[Json] = [one.properties for one in methods]
+            if api in self._documents:
+                parts.append(self._documents.text(api))
+            text = json.dumps(parts, sort_keys=True, default=str)
             # Another id for other methods: they are deployed anew.
             own = f"{api}Deployment{hashlib.sha256(text.encode()).hexdigest()[:10]}"
-            place = methods[0].place
+            place = methods[0].place if methods else self._made[api].place
             needs = tuple(one.id for one in methods)
             self._made[own] = Resource(own, "AWS::ApiGateway::Deployment", {"RestApiId": {"Ref": api}}, needs, place)
             stage: dict[str, Json] = {
