@@ -52,7 +52,7 @@ class Documents:
         return {**made, "BodyS3Location": given["DefinitionUri"]}
 
     def text(self, api: str) -> Json:
-        """What a document says: itself, or the text of the local file that has it."""
+        """The contents of a document: itself, or the text of its local file."""
         given = self._given[api]
         uri = given.get("DefinitionUri")
         if given.get("DefinitionBody") or not isinstance(uri, str) or self._stack.is_served:
