@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from typing import Any
 
@@ -85,3 +86,41 @@ def test_pages_elsewhere_call_no_api_that_does_not_let_them_in(lenient, api):
     followed = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
     assert send(lenient, "GET", "/s", {**host_of(lenient, api), **followed}).status == 200
     assert send(lenient, "GET", f"/_apis/{api}/s", followed).status == 403
+
+
+def test_headers_of_a_function_are_bounded_in_number_and_size(lenient):
+    gateway: Any = lenient.client("apigateway")
+    made = gateway.create_rest_api(name="long heads")
+    where = {"restApiId": made["id"], "resourceId": made["rootResourceId"], "httpMethod": "POST"}
+    gateway.put_method(**where, authorizationType="NONE")
+    template = '{"statusCode": 200}\n#set($context.responseOverride.header.X = $input.path("$.x"))'
+    gateway.put_integration(**where, type="MOCK", requestTemplates={"application/json": template})
+    gateway.put_method_response(**where, statusCode="200")
+    gateway.put_integration_response(**where, statusCode="200")
+    gateway.create_deployment(restApiId=made["id"], stageName="s")
+    for size, status in ((60_000, 200), (3_000_000, 500)):
+        body = b'{"x": "' + b"a" * size + b'"}'
+        answer = send(lenient, "POST", "/s", {**host_of(lenient, made["id"]), "Content-Type": "application/json"}, body)
+        assert answer.status == status
+
+
+def test_checks_of_bodies_are_bounded(lenient):
+    gateway: Any = lenient.client("apigateway")
+    made = gateway.create_rest_api(name="checked")
+    checks = gateway.create_request_validator(restApiId=made["id"], name="all", validateRequestBody=True)["id"]
+    again = [{"allOf": [{"$ref": "#/definitions/a"}]}] * 2
+    for name, schema in (("Twice", {"$ref": "#/definitions/a", "definitions": {"a": {"anyOf": again}}}),
+                         ("List", {"type": "array", "items": {"type": "integer"}})):  # fmt: skip
+        gateway.create_model(restApiId=made["id"], name=name, contentType="application/json", schema=json.dumps(schema))
+        resource = gateway.create_resource(restApiId=made["id"], parentId=made["rootResourceId"], pathPart=name)
+        where = {"restApiId": made["id"], "resourceId": resource["id"], "httpMethod": "POST"}
+        gateway.put_method(**where, authorizationType="NONE", requestValidatorId=checks,
+                           requestModels={"application/json": name})  # fmt: skip
+        gateway.put_integration(**where, type="MOCK", requestTemplates={"application/json": "{statusCode: 200}"})
+        gateway.put_method_response(**where, statusCode="200")
+        gateway.put_integration_response(**where, statusCode="200")
+    gateway.create_deployment(restApiId=made["id"], stageName="s")
+    host = {**host_of(lenient, made["id"]), "Content-Type": "application/json"}
+    assert send(lenient, "POST", "/s/Twice", host, b"[1]").status == 400
+    # A long body that fits is let through, however many steps its check takes.
+    assert send(lenient, "POST", "/s/List", host, b"[" + b"1," * 200_000 + b"1]").status == 200

@@ -20,8 +20,10 @@ from statewright.payload import Json, JsonMapping, JsonTextError, parse_json
 from statewright.query.linear_regex import LinearRegex, RegexSyntaxError, compile_regex
 
 MOST_DEPTH: Final = 64
-MOST_STEPS: Final = 200_000
-"""Applications of a schema to a value, and steps of a pattern on a text, that one body may take."""
+MOST_STEPS: Final = 50_000
+"""Applications of a schema to a value, and steps of a pattern on a text, that one body may take, besides one a byte."""
+LONG_BODY: Final = 65_536
+"""Bytes of a body whose check takes too long for an event loop."""
 _ADDRESS: Final = re.compile(r"https://apigateway\.amazonaws\.com/restapis/[^/]+/models/([^/#]+)")
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "object": (dict,), "array": (list,), "string": (str,), "boolean": (bool,), "null": (type(None),),
@@ -53,7 +55,7 @@ def fits(schema: JsonMapping, body: bytes, models: Mapping[str, JsonMapping]) ->
     `models` are the schemas that it may refer to, by name.
     """
     try:
-        return _Check(schema, models).fits(schema, parse_json(body), 0)
+        return _Check(schema, models, MOST_STEPS + len(body)).fits(schema, parse_json(body), 0)
     except (JsonTextError, RegexSyntaxError, _TooLong, TypeError, AttributeError):
         return False
 
@@ -68,12 +70,12 @@ class _Check:
 
     root: JsonMapping
     models: Mapping[str, JsonMapping]
-    steps: int = 0
+    left: int
 
     def spend(self, steps: int) -> None:
         """Count steps. Raises: _TooLong."""
-        self.steps += steps
-        if self.steps > MOST_STEPS:
+        self.left -= steps
+        if self.left < 0:
             raise _TooLong
 
     def fits(self, schema: Json, value: Json, depth: int) -> bool:

@@ -8,6 +8,7 @@ Source: API Gateway developer guide, "REST APIs"; routing, errors and headers ar
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 from collections.abc import Callable, Mapping
@@ -16,7 +17,7 @@ from typing import Final
 
 from statewright.apis.authorizers.guards import Guards
 from statewright.apis.authorizers.verdicts import Guard
-from statewright.apis.body_models import fits
+from statewright.apis.body_models import LONG_BODY, fits
 from statewright.apis.calls import (
     AWS,
     HTTP,
@@ -130,7 +131,7 @@ class RestStage:
             asked = await method.guard(request, context)
             if asked is not None:
                 return self._responses.refused(asked, request, context)
-        refused = self._checked(method, request, context)
+        refused = await self._checked(method, request, context)
         if refused is not None:
             return refused
         assert method.integration is not None
@@ -153,7 +154,7 @@ class RestStage:
             response.headers.append(("X-Amzn-Trace-Id", f"Root=1-{context.time_ms // 1000:08x}"))
         return response
 
-    def _checked(self, method: RestMethod, request: Request, context: CallContext) -> Response | None:
+    async def _checked(self, method: RestMethod, request: Request, context: CallContext) -> Response | None:
         """The refusal of a request that may not pass; `None` for all others."""
         if method.key_required:
             value = context.usage_key if self._key_of_authorizer else request.header("x-api-key")
@@ -170,9 +171,15 @@ class RestStage:
         if method.schemas is not None:
             kind = (request.header("content-type") or "application/json").partition(";")[0].strip()
             schema = method.schemas.get(kind) or method.schemas.get("$default")
-            if schema is not None and not fits(schema, request.body, self._models):
+            if schema is not None and not await _fits(schema, request.body, self._models):
                 return self._responses.response("BAD_REQUEST_BODY", request, context)
         return None
+
+
+async def _fits(schema: JsonMapping, body: bytes, models: Mapping[str, JsonMapping]) -> bool:
+    if len(body) > LONG_BODY:
+        return await asyncio.to_thread(fits, schema, body, models)
+    return fits(schema, body, models)
 
 
 def _matched(path: str) -> str:

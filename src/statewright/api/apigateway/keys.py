@@ -65,7 +65,7 @@ async def get_api_keys(app: App, _call: Call, request: Json) -> Json:
 async def update_api_key(app: App, _call: Call, request: Json) -> Json:
     """Change an API key."""
     found = entry(app, KEY, request["apiKey"], "Invalid API Key identifier specified")
-    settings = patched(found.settings, request.get("patchOperations") or (), _KEY)
+    settings = patched(found.settings, request.get("patchOperations") or (), _KEY, "ApiKey")
     return _shown(await app.services.apis.put(KEY, found.id, settings), with_value=False)
 
 

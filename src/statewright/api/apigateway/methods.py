@@ -100,7 +100,7 @@ async def get_method(app: App, _call: Call, request: Json) -> Json:
 async def update_method(app: App, _call: Call, request: Json) -> Json:
     """Change a method."""
     held, resource, http_method = _place(app, request)
-    method = patched(_method(resource, http_method), request.get("patchOperations") or (), _METHOD)
+    method = patched(_method(resource, http_method), request.get("patchOperations") or (), _METHOD, "Method")
     _check_authorization(held, method)
     _check_parameters(method)
     await _put(app, held, resource, http_method, method)
@@ -187,7 +187,9 @@ async def update_integration(app: App, _call: Call, request: Json) -> Json:
     await compile_long_templates(request, _integration(_method(resource, http_method)))
     held, resource, http_method = _place(app, request)
     method = _method(resource, http_method)
-    changed = patched(_integration(method), request.get("patchOperations") or (), (*_INTEGRATION, "httpMethod"))
+    changed = patched(
+        _integration(method), request.get("patchOperations") or (), (*_INTEGRATION, "httpMethod"), "Integration"
+    )
     made = checked_integration(changed, resource.id)
     await _put(app, held, resource, http_method, {**method, "methodIntegration": made})
     return made

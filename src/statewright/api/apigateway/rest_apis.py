@@ -93,7 +93,7 @@ async def update_rest_api(app: App, _call: Call, request: Json) -> Json:
     """Change an API."""
     held = api_of(app, request)
     before = {"disableExecuteApiEndpoint": False, "binaryMediaTypes": [], **held.api.settings}
-    settings = patched(before, request.get("patchOperations") or (), _OWN)
+    settings = patched(before, request.get("patchOperations") or (), _OWN, "RestApi")
     await app.services.apis.change(held, settings)
     return shown(held)
 

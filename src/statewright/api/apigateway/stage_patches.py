@@ -58,7 +58,7 @@ def staged(settings: JsonMapping, operations: Sequence[JsonMapping]) -> JsonObje
             found.pop(whole["key"], None)
         else:
             others.append(one)
-    made = {**patched(settings, others, _OWN), "methodSettings": found}
+    made = {**patched(settings, others, _OWN, "Stage"), "methodSettings": found}
     log = made.get("accessLogSettings") or {}
     check_settings(log.get("destinationArn"), log.get("format"), needs_id=True)
     return made

@@ -240,6 +240,11 @@ def _refuse_pages(
 async def _send(
     send: Callable[[Message], Awaitable[None]], method: str, response: Response, where: Address, request_id: str
 ) -> None:
+    if sum(len(name) + len(value) for name, value in response.headers) > _MOST_HEAD:
+        from statewright.apis.http_apis import FAILED, refusal
+
+        log.warning("a response of the API %s has headers of more than %s characters", where.id, _MOST_HEAD)
+        response = refusal(*FAILED)
     body = response.body
     headers = [(_bytes(name), _bytes(value)) for name, value in response.headers]
     if where.is_url:
@@ -258,6 +263,8 @@ async def _send(
     await send({"type": "http.response.body", "body": b"" if method == "HEAD" else body})
 
 
+_MOST_HEAD: Final = 65_536
+"""Characters of a response's headers: longer ones are refused by HTTP clients, and slow to write."""
 _BLANKS: Final = {code: " " for code in (*range(32), 127) if code != 9}
 _SANDBOX: Final = frozenset(name for name, _ in guard.HARMLESS)
 

@@ -21,6 +21,7 @@ MALFORMED: Final = "MALFORMED"
 _MEMBERS: Final = frozenset({"statusCode", "headers", "multiValueHeaders", "body", "isBase64Encoded"})
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+MOST_HEADERS: Final = 1_000
 _JSON: Final = "application/json"
 
 
@@ -102,6 +103,8 @@ def _joined_headers(single: Json, multi: Json) -> list[tuple[str, str]]:
     for given in (single, multi):
         if given is not None and not isinstance(given, dict):
             raise malformed("headers is no object")
+    if len(single or ()) + sum(len(one) for one in (multi or {}).values() if isinstance(one, list)) > MOST_HEADERS:
+        raise malformed(f"there are more than {MOST_HEADERS} headers")
     found: dict[str, tuple[str, list[str]]] = {}
     listed: JsonObject = multi or {}
     for name, values in listed.items():

@@ -39,6 +39,9 @@ _FLAGS: Final = re.compile(r"\(\?([is]{1,2})\)")
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
+LONG_BODY: Final = 262_144
+"""Characters of a body whose parsing alone takes an event loop some milliseconds."""
+
 Run = Callable[..., Awaitable[Rendered | RenderingFailed]]
 
 
@@ -94,8 +97,9 @@ class Mappings:
         return (await self._rendered(template, text, request, context, is_request=True)).encode("utf-8", "replace")
 
     async def _rendered(self, text: str, body: str, request: Request, context: CallContext, *, is_request: bool) -> str:
-        uses_parameters = uses_context = is_long = len(text) > LONG_TEMPLATE
-        if not is_long:
+        uses_parameters = uses_context = len(text) > LONG_TEMPLATE
+        is_long = uses_context or len(body) > LONG_BODY
+        if not uses_context:
             try:
                 template = compile_template(text)
             except TemplateSyntaxError as error:
