@@ -154,10 +154,9 @@ def test_the_nearest_resource_with_the_method_answers(server, gateway):
 def test_mocks_answer_preflights_and_deployments_are_snapshots(server, gateway):
     api = Rest(gateway)
     where = api.method("OPTIONS", "/a", {"type": "MOCK", "requestTemplates": {"application/json": "{statusCode: 204}"}})
-    gateway.put_method_response(**where, statusCode="204")
-    gateway.put_integration_response(
-        **where, statusCode="204", responseParameters={"method.response.header.Access-Control-Allow-Origin": "'*'"}
-    )
+    allows = "method.response.header.Access-Control-Allow-Origin"
+    gateway.put_method_response(**where, statusCode="204", responseParameters={allows: False})
+    gateway.put_integration_response(**where, statusCode="204", responseParameters={allows: "'*'"})
     api.deploy()
     page = {"Origin": "http://localhost:3000", "Sec-Fetch-Site": "cross-site"}
     asked = called(server, api.id, "OPTIONS", "/prod/a", page)
@@ -165,6 +164,18 @@ def test_mocks_answer_preflights_and_deployments_are_snapshots(server, gateway):
     assert called(server, api.id, "GET", "/prod/a", {**page, "Origin": "https://evil.example"}).status == 403
     gateway.delete_method(**where)
     assert called(server, api.id, "OPTIONS", "/prod/a").status == 204
+
+
+def test_responses_need_no_declaration_but_for_their_headers(server, gateway):
+    api = Rest(gateway)
+    where = api.method("GET", "/a", {"type": "MOCK", "requestTemplates": {"application/json": "{statusCode: 200}"}})
+    with pytest.raises(ClientError, match=r"parameter specified: method\.response\.header\.x"):
+        gateway.put_integration_response(
+            **where, statusCode="200", responseParameters={"method.response.header.x": "'1'"}
+        )
+    gateway.put_integration_response(**where, statusCode="200")
+    api.deploy("with-hyphens_1")
+    assert called(server, api.id, "GET", "/with-hyphens_1/a").status == 200
 
 
 def test_keys_and_validators(server, gateway):

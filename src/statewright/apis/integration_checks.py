@@ -79,9 +79,14 @@ def checked_response(given: JsonObject, method: JsonMapping) -> JsonObject:
             raise bad_request(f"Invalid selection pattern specified: {problem}") from None
     if not re.fullmatch(r"[1-5][0-9][0-9]", given["statusCode"]):
         raise bad_request("Invalid status code specified")
-    declared = (method.get("methodResponses") or {}).get(given["statusCode"])
-    if declared is None:
-        raise bad_request("Invalid Response status code specified")
+    declared = (method.get("methodResponses") or {}).get(given["statusCode"]) or {}
+    named = declared.get("responseParameters") or {}
+    for target in given.get("responseParameters") or {}:
+        if target not in named:
+            raise bad_request(
+                "Invalid mapping expression specified: Validation Result: warnings : [], errors : [Invalid mapping "
+                f"expression parameter specified: {target}]"
+            )
     for text in (given.get("responseTemplates") or {}).values():
         check_template(text)
     return given

@@ -14,7 +14,7 @@ from statewright.apis.errors import bad_request, conflict, not_found
 from statewright.apis.records import DEPLOYMENT, RESOURCE, STAGE, Member
 from statewright.payload import Json, JsonMapping, JsonObject
 
-_NAME: Final = re.compile(r"[A-Za-z0-9_]{1,128}")
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _STAGE: Final = (
     "description", "cacheClusterEnabled", "cacheClusterSize", "variables", "documentationVersion", "canarySettings",
     "tracingEnabled", "tags",
