@@ -50,7 +50,7 @@ def replanned(settings: JsonMapping, operations: Sequence[JsonMapping]) -> JsonO
         elif stage is not None:
             found["apiStages"] = _throttled(found, stage, one)
         else:
-            found = patched(found, [_numbered(one)], _OWN)
+            found = patched(found, [one], _OWN, "UsagePlan")
     return found
 
 
@@ -110,14 +110,6 @@ def _table(value: Json) -> dict[str, JsonObject]:
         key: {name: _number(name, one[name]) for name in ("rateLimit", "burstLimit") if name in one}
         for key, one in found.items()
     }
-
-
-def _numbered(patch: JsonMapping) -> JsonMapping:
-    """A patch of a limit, with a number as its value."""
-    name = (patch.get("path") or "").rpartition("/")[2]
-    if name in ("rateLimit", "burstLimit", "limit", "offset") and patch["op"] != "remove":
-        return {**patch, "value": _number(name, patch.get("value"))}
-    return patch
 
 
 def _number(name: str, value: Json) -> Json:
