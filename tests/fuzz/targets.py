@@ -12,12 +12,17 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from typing import Any, Final
 
+from statewright.api.apigateway.patches import patched
 from statewright.api.protocols.aws_chunked import KINDS, Decoder
 from statewright.api.protocols.cbor import CborError, decode, encode
 from statewright.api.protocols.multipart_form import Form, FormError, FormTooLong
 from statewright.api.protocols.query import read_form
 from statewright.api.protocols.xml_bodies import read_xml
 from statewright.api.protocols.xml_tree import XmlError, parse_xml
+from statewright.apis.body_models import check_schema, fits
+from statewright.apis.openapi.documents import Home, read_openapi
+from statewright.apis.openapi.rest import rest_definition
+from statewright.apis.routing import Router
 from statewright.apis.templates.failures import RenderingFailed, TemplateSyntaxError
 from statewright.apis.templates.rendering import Inputs
 from statewright.apis.templates.template import compile_template
@@ -28,6 +33,7 @@ from statewright.engine.machines.definitions import compiled, findings_of
 from statewright.errors import ApiError, ExecutionFailure
 from statewright.functions.workers.frames import BrokenFrame, FrameBuffer, header_of
 from statewright.payload import JsonTextError, parse_json
+from statewright.projects.cloudformation import Identity
 from statewright.query.event_pattern import PatternError, compile_pattern
 from statewright.query.fence import LeavesTheLoop
 from statewright.query.intrinsics import IntrinsicSyntaxError, compile_intrinsic
@@ -36,6 +42,8 @@ from statewright.query.jsonpath import PathNotFound, PathSyntaxError, compile_pa
 from statewright.query.matching import Matching
 from statewright.query.scope import Scope
 from statewright.records import log_patterns
+from statewright.stacks.planning.plans import Circumstances, plan_of
+from statewright.stacks.planning.templates import read_template
 from statewright.tables.expressions import parser as dynamodb
 from statewright.tables.partiql import parser as partiql
 from statewright.topics.filters import ATTRIBUTES, BODY, Candidate, compile_filter
@@ -50,6 +58,11 @@ DOCUMENT: Final[dict[str, Any]] = {
     "t": "2024-01-02T03:04:05Z",
     "detail": {"state": "running", "n": 5, "tags": ["x", "y"]},
 }
+
+STAGE_TYPES: Final[dict[str, type]] = {
+    "deploymentId": str, "variables": dict, "tracingEnabled": bool, "canarySettings": dict, "description": str,
+}  # fmt: skip
+"""Members of a stage that patches may change, and the types of their values."""
 
 Target = Callable[[bytes], None]
 
@@ -127,6 +140,49 @@ def mapping_template(data: bytes) -> None:
         template = compile_template(text_of(data))
         inputs = Inputs(json.dumps(DOCUMENT), {"header": {"a": "x"}}, {"stage": "s"}, {"v": "1"})
         on_loop(template.render, inputs)
+
+
+def route(data: bytes) -> None:
+    """Routes of an API, one a line, and the path of a request in the last."""
+    *paths, path = text_of(data).split("\n")
+    router: Router[str] = Router()
+    for one in paths:
+        router.add("GET", one, one)
+    found = router.find("GET", path)
+    if found is not None:
+        assert found.target in paths
+        assert all(value in path for value in found.parameters.values())
+
+
+def patch(data: bytes) -> None:
+    """Patch operations of a stage: what they leave is of the types of the service's model."""
+    with suppress(JsonTextError, ApiError, AttributeError):
+        given = parse_json(data)
+        before = {"deploymentId": "d", "variables": {"a": "b"}, "canarySettings": {"percentTraffic": 5.0}}
+        found = patched(before, given, tuple(STAGE_TYPES), "Stage")
+        assert all(isinstance(value, STAGE_TYPES[name]) for name, value in found.items())
+
+
+def body_model(data: bytes) -> None:
+    """The schema of a model, and a body."""
+    text, _, body = data.partition(b"\n")
+    with suppress(ApiError, JsonTextError):
+        check_schema(text_of(text))
+        schema = parse_json(text)
+        fits(schema if isinstance(schema, dict) else {}, body, {})
+
+
+def openapi(data: bytes) -> None:
+    """An OpenAPI document of a REST API."""
+    with suppress(ApiError):
+        rest_definition(read_openapi(data, Home("000000000000", "us-east-1")), "api")
+
+
+def stack_template(data: bytes) -> None:
+    """A template of a stack, and its plan."""
+    with suppress(ApiError):
+        template = read_template(text_of(data))
+        plan_of(template, Circumstances(Identity("stack", "000000000000", "us-east-1"), {"P": "v"}, {}, {"e": "x"}))
 
 
 def cbor(data: bytes) -> None:
@@ -229,6 +285,7 @@ TARGETS: Final[dict[str, Target]] = {
     target.__name__: target
     for target in (
         definition, yaml_definition, jsonpath, jsonata, intrinsic, event_pattern, filters, table_expression, statement,
-        mapping_template, cbor, query_form, xml, chunked_body, html_form, worker_frame,
+        mapping_template, route, patch, body_model, openapi, stack_template, cbor, query_form, xml, chunked_body,
+        html_form, worker_frame,
     )
 }  # fmt: skip

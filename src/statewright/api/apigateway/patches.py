@@ -36,7 +36,7 @@ def patched(settings: JsonMapping, operations: Sequence[JsonMapping], allowed: S
         names = [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
         if not names or not names[0]:
             raise _no_path(path)
-        op = one["op"]
+        op = one.get("op")
         possible = () if op not in _OPERATIONS else [name for name in allowed if op != "remove" or name not in _KEPT]
         if names[0] not in possible:
             listed = ", ".join(f"/{name}" for name in possible)

@@ -58,9 +58,9 @@ def _stages(settings: JsonMapping, patch: JsonMapping) -> list[JsonObject]:
     """The stages of a plan after one was added or removed: `API:STAGE`."""
     api, _, stage = str(patch.get("value") or "").partition(":")
     rest = [one for one in settings.get("apiStages") or () if (one["apiId"], one["stage"]) != (api, stage)]
-    if patch["op"] == "remove":
+    if patch.get("op") == "remove":
         return rest
-    if patch["op"] != "add" or not api or not stage:
+    if patch.get("op") != "add" or not api or not stage:
         raise bad_request("Invalid patch of /apiStages: add or remove a value of the form API:STAGE")
     return [*rest, {"apiId": api, "stage": stage}]
 
@@ -73,7 +73,7 @@ def _throttled(settings: JsonMapping, where: re.Match[str], patch: JsonMapping) 
         raise not_found(f"API Stage not found: {where['api']}:{where['stage']}")
     throttles = dict(stage.get("throttle") or {})
     if not (where["rest"] or "").strip("/ "):
-        throttles = {} if patch["op"] == "remove" else _table(patch.get("value"))
+        throttles = {} if patch.get("op") == "remove" else _table(patch.get("value"))
     else:
         # The path of a resource begins with a slash of its own.
         written = where["rest"].replace("~1", "/")
@@ -81,7 +81,7 @@ def _throttled(settings: JsonMapping, where: re.Match[str], patch: JsonMapping) 
         if method is None:
             raise bad_request(f"Invalid patch path {patch.get('path')}")
         own = dict(throttles.get(method["key"]) or {})
-        if patch["op"] != "remove":
+        if patch.get("op") != "remove":
             if not method["name"]:
                 raise bad_request(f"Invalid patch path {patch.get('path')}")
             own[method["name"]] = _number(method["name"], patch.get("value"))

@@ -163,7 +163,7 @@ async def update_usage(app: App, _call: Call, request: Json) -> Json:
     quotas = app.services.data_plane.plans.quotas
     for one in request.get("patchOperations") or ():
         value = str(one.get("value") or "")
-        if one["op"] != "replace" or one.get("path") != "/remaining" or not (value.isascii() and value.isdigit()):
+        if one.get("op") != "replace" or one.get("path") != "/remaining" or not (value.isascii() and value.isdigit()):
             raise bad_request("Invalid patch: usage has only /remaining, which is replaced with a number")
         quotas.grant(plan, link, min(int(value[:10]), 2**31 - 1))
     today = quotas.today()

@@ -49,12 +49,12 @@ def staged(settings: JsonMapping, operations: Sequence[JsonMapping]) -> JsonObje
         if setting is not None and setting["name"] in _MEMBERS:
             key, member = setting["key"], _MEMBERS[setting["name"]]
             own = dict(found.get(key) or {})
-            if one["op"] == "remove":
+            if one.get("op") == "remove":
                 own.pop(member, None)
             else:
                 own[member] = _typed(member, one.get("value"))
             found[key] = own
-        elif whole is not None and one["op"] == "remove":
+        elif whole is not None and one.get("op") == "remove":
             found.pop(whole["key"], None)
         else:
             others.append(one)

@@ -27,6 +27,12 @@ def test_values_have_the_types_of_their_members() -> None:
     assert before == {"deploymentId": "d"}
 
 
+@pytest.mark.parametrize("given", ["--1", "\u00b2", "1.5", "", "9" * 20])
+def test_other_texts_are_no_numbers(given: str) -> None:
+    with pytest.raises(ApiError, match="Invalid patch value"):
+        patched({}, one("/minimumCompressionSize", value=given), API, "RestApi")
+
+
 def test_members_of_lists_are_named_by_the_path_or_the_value() -> None:
     before = {"binaryMediaTypes": ["a/b"], "endpointConfiguration": {"types": ["EDGE"]}}
     for operation, found in (
@@ -47,6 +53,7 @@ def test_members_of_lists_are_named_by_the_path_or_the_value() -> None:
     [
         ("x", "replace", "1", "Invalid patch path x"),
         ("//a", "replace", "1", "Invalid patch path //a"),
+        ("/description", None, "1", "Invalid patch path  '/description' specified for op 'None'. Must be one of: []"),
         ("/none", "replace", "1", "Invalid patch path  '/none' specified for op 'replace'. Must be one of: [/deploy"),
         ("/description", "move", "1", "Invalid patch path  '/description' specified for op 'move'."),
         ("/deploymentId", "remove", None, "Invalid patch path  '/deploymentId' specified for op 'remove'."),
@@ -60,7 +67,7 @@ def test_members_of_lists_are_named_by_the_path_or_the_value() -> None:
         ("/description", "replace", None, "Invalid patch value 'None'"),
     ],
 )
-def test_other_paths_and_values_are_refused(path: str, op: str, value: Any, text: str) -> None:
+def test_other_paths_and_values_are_refused(path: str, op: Any, value: Any, text: str) -> None:
     with pytest.raises(ApiError) as refused:
         patched({"deploymentId": "d", "variables": {"a": "b"}}, one(path, op, value), STAGE, "Stage")
     assert (refused.value.code, refused.value.message[: len(text)]) == ("BadRequestException", text)
