@@ -182,7 +182,7 @@ def stack_template(data: bytes) -> None:
     """A template of a stack, and its plan."""
     with suppress(ApiError):
         template = read_template(text_of(data))
-        plan_of(template, Circumstances(Identity("stack", "000000000000", "us-east-1"), {"P": "v"}, {}, {"e": "x"}))
+        plan_of(template, Circumstances(Identity("stack", "000000000000", "us-east-1"), {"P": "v"}, {}, {"e": "x"}, {}))
 
 
 def cbor(data: bytes) -> None:

@@ -73,7 +73,7 @@ async def update_authorizer(app: App, _call: Call, request: Json) -> Json:
     """Change an authorizer."""
     held = api_of(app, request)
     found = _found(held, request["authorizerId"])
-    settings = patched(found.settings, request.get("patchOperations") or (), _AUTHORIZER)
+    settings = patched(found.settings, request.get("patchOperations") or (), _AUTHORIZER, "Authorizer")
     _check(held, settings, found.id)
     [written] = await app.services.apis.write(held, app.services.apis.changed(found, settings))
     return _shown(written)
