@@ -120,7 +120,7 @@ def test_the_rest_api_of_a_framework_service(server: Server, statewright: Any) -
         done = statewright("deploy")
         assert done.code == 0, done.out + done.err
         assert "left out" not in done.out + done.err
-        assert f"its path is /_apis/{api_id()}/dev/" in done.out
+        assert f"its address is http://{api_id()}.execute-api.localhost:{server.port}/dev" in done.out
         return api_id()
 
     def api_id() -> str:

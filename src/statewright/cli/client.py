@@ -75,6 +75,7 @@ _TOKENS: Final = {
     "nextToken": "nextToken",
     "NextToken": "NextToken",
     "NextMarker": "Marker",
+    "position": "position",
     "LastEvaluatedTableName": "ExclusiveStartTableName",
 }
 """By the member of a list's answer that has the page token: the member of the next request that takes it."""
@@ -218,7 +219,7 @@ class Server:
         """The botocore client, made when it is first needed. Raises: Stop for an endpoint that cannot be one."""
         if self._client is None:
             self._client = _make_client(
-                self._service, self.endpoint, self._identity or _identity(), self._headers, self._answer_seconds
+                self._service, self.endpoint, self._identity or identity(), self._headers, self._answer_seconds
             )
         return self._client
 
@@ -457,7 +458,7 @@ def _loader() -> Any:
     return loader
 
 
-def _identity() -> tuple[str, str, str]:
+def identity() -> tuple[str, str, str]:
     """Key, secret and region: of statewright.toml here, of the environment, or dummies."""
     from statewright.cli.serving.serve import config_of
     from statewright.config import DEFAULT_REGION, DEFAULT_SCOPE

@@ -17,6 +17,7 @@ from statewright import __version__
 from statewright.cli.completion import VARIABLE, completion
 from statewright.cli.env import aws, env
 from statewright.cli.inspection.alarm import alarm
+from statewright.cli.inspection.apis.commands import api
 from statewright.cli.inspection.data_table import table
 from statewright.cli.inspection.execution import execution
 from statewright.cli.inspection.function import function
@@ -65,7 +66,7 @@ SECTIONS: Final[dict[str, tuple[click.Command, ...]]] = {
     "Work on files": (run, validate, graph, test, simulate, export, init, schema),
     "Run a server": (dev, deploy, serve, backup, restore, doctor, setup),
     "Look into a server": (
-        execution, machine, map_run, function, queue, topic, table, object_, schedule, limit, metrics, alarm,
+        execution, machine, map_run, function, api, queue, topic, table, object_, schedule, limit, metrics, alarm,
     ),
     "Tools": (env, aws, completion),
 }  # fmt: skip

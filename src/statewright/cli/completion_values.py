@@ -35,15 +35,16 @@ OPEN: Final = "open"
 SCHEME: Final = "s3://"
 
 _KINDS: Final = {
-    "MACHINE": server_names.MACHINE,
-    "EXECUTION": server_names.EXECUTION,
-    "FUNCTION": server_names.FUNCTION,
-    "QUEUE": server_names.QUEUE,
-    "TABLE": server_names.TABLE,
-    "TOPIC": server_names.TOPIC,
-    "SCHEDULE": server_names.SCHEDULE,
-    "ALARM": server_names.ALARM,
-    "SEMAPHORE": server_names.SEMAPHORE,
+    "MACHINE": (server_names.MACHINE,),
+    "EXECUTION": (server_names.EXECUTION,),
+    "FUNCTION": (server_names.FUNCTION,),
+    "API": (server_names.HTTP_API, server_names.REST_API),
+    "QUEUE": (server_names.QUEUE,),
+    "TABLE": (server_names.TABLE,),
+    "TOPIC": (server_names.TOPIC,),
+    "SCHEDULE": (server_names.SCHEDULE,),
+    "ALARM": (server_names.ALARM,),
+    "SEMAPHORE": (server_names.SEMAPHORE,),
 }
 _PATHS: Final = {"FILE": FILE, "PATH": FILE, "BACKUP": FILE, "TARGET": FILE, "DIR": DIR, "SCENARIO.yaml": FILE}
 _COMPLETED: Final = {*_KINDS, *_PATHS, "@FILE"}
@@ -72,7 +73,7 @@ class Values(click.ParamType):  # type: ignore[type-arg]
             if part.startswith(SCHEME) and (not paths or incomplete.startswith(SCHEME)):
                 named += _objects(ctx, incomplete)
             elif part in _KINDS:
-                named += [CompletionItem(one) for one in _names(ctx, _KINDS[part], incomplete)]
+                named += [CompletionItem(one) for kind in _KINDS[part] for one in _names(ctx, kind, incomplete)]
         if "@FILE" in self._parts:
             return [CompletionItem(incomplete, type=AT)] if incomplete.startswith("@") else []
         return [*named, *paths] or [CompletionItem("", type=NOTHING)]

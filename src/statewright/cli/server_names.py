@@ -107,6 +107,12 @@ BUCKET: Final = Kind(
     lambda server: (one["Name"] for one in server.call("list_buckets")["Buckets"]),
     lambda members: _text(members, "Bucket"),
 )
+HTTP_API: Final = Kind(
+    "apigatewayv2", lambda server: (one["Name"] for one in server.pages("get_apis", "Items")),
+)  # fmt: skip
+REST_API: Final = Kind(
+    "apigateway", lambda server: (one["name"] for one in server.pages("get_rest_apis", "items")),
+)  # fmt: skip
 SEMAPHORE: Final = Kind("statewright", _semaphores, lambda members: _text(members, "name"))
 KINDS: Final = (FUNCTION, QUEUE, TABLE, TOPIC, SCHEDULE, ALARM, BUCKET, SEMAPHORE)
 

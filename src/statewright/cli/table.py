@@ -33,13 +33,15 @@ _NUMBER: Final = re.compile(r"[\d.,:+\-TZ% ]*")
 _ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-def print_table(printer: Printer, titles: Sequence[str], rows: Sequence[Sequence[Span]]) -> None:
-    """Print rows below their titles, columns aligned.
+def print_table(
+    printer: Printer, titles: Sequence[str], rows: Sequence[Sequence[Span]], widest: int = WIDEST_CELL
+) -> None:
+    """Print rows below their titles, columns aligned; no cell has more than `widest` columns of text.
 
     On a terminal that is too narrow, long cells such as ids are cut first, and then lines at its right edge.
     """
     whole: list[list[Span]] = [[(title, "idle") for title in titles], *([*row] for row in rows)]
-    cells = [[_fitted(span) for span in row] for row in whole]
+    cells = [[_fitted(span, widest) for span in row] for row in whole]
     natural = [max(cell_width(said(row[column])) for row in cells) for column in range(len(titles))]
     least = [_least([said(row[column]) for row in cells]) for column in range(len(titles))]
     ids = [all(_ID.fullmatch(said(row[column])) for row in cells[1:]) for column in range(len(titles))]
@@ -89,14 +91,15 @@ def print_rows(
     cells: Callable[[JsonObject], Sequence[Span]],
     *,
     if_none: str = "",
+    widest: int = WIDEST_CELL,
 ) -> None:
     """Print a list: as a table of `cells(row)`, as `{member: [...]}`, or row by row.
 
-    `if_none` is a sentence for people when the list is empty.
+    `if_none` is a sentence for people when the list is empty; `widest` is that of `print_table`.
     """
     printer = stdout()
     if form == "table":
-        print_table(printer, titles, [cells(row) for row in rows])
+        print_table(printer, titles, [cells(row) for row in rows], widest)
         if not rows and if_none:
             stderr().line((if_none, "idle"))
     elif form == "json":
@@ -151,6 +154,6 @@ def length_words(started_ms: int, stopped_ms: int | None, now_ms: int) -> str:
     return duration_words(took_ms)
 
 
-def _fitted(span: Span, width: int = WIDEST_CELL) -> Span:
+def _fitted(span: Span, width: int) -> Span:
     text, tone = (span, "") if isinstance(span, str) else span
     return fit_cells(printable(text), width), tone  # type: ignore[return-value]

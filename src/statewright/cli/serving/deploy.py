@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from statewright.cli.client import chosen_region, endpoint_option
+from statewright.cli.client import chosen_region, endpoint_of, endpoint_option
 from statewright.cli.extensions import extensions_option
 from statewright.cli.output import FAILED, NOT_FOUND, OK, USAGE, Printer, Stop, count_words, stdout
 from statewright.cli.serving.project_lines import ProjectLines
@@ -211,6 +211,7 @@ def _deployed(calls: Call, config: Config, project: Project, order: _Order, tell
         before = record.text()
         deployment = Deployment(
             calls, config.account, config.region, record, is_dry=order.is_dry, takes_over=order.takes_over,
+            endpoint=endpoint_of(order.endpoint)[0],
             others=OtherProjects(calls, project.name, config.region), tell=tell,
         )  # fmt: skip
         try:

@@ -192,18 +192,19 @@ class Loader:
 
         self._named_endpoint = endpoint if endpoint != DEFAULT_ENDPOINT else None
         self._calls = ServerCalls(endpoint, _identity(self.config))
-        self.attach(self._calls)
+        self.attach(self._calls, endpoint)
         self._thread = threading.Thread(target=self._work, name="loader", daemon=True)
         self._thread.start()
 
-    def attach(self, calls: Call) -> None:
-        """Set the calls that deploy the project."""
+    def attach(self, calls: Call, endpoint: str = "") -> None:
+        """Set the calls that deploy the project, and the server's address, if users are shown addresses."""
         from statewright.projects.deploy.deployment import Deployment
         from statewright.projects.deploy.record import Record
 
         self._deployment = Deployment(
-            calls, self.config.account, self.config.region, Record(self.root.name), goes_on=True, tell=self._report
-        )
+            calls, self.config.account, self.config.region, Record(self.root.name), goes_on=True, endpoint=endpoint,
+            tell=self._report,
+        )  # fmt: skip
 
     def stop(self) -> None:
         """Stop watching and release the connections."""

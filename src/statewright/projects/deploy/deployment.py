@@ -98,7 +98,8 @@ class Deployment:
 
     `record` is what is known of earlier deployments, and what is made goes into it. In a dry run nothing is changed.
     `goes_on` lets what depends on a resource that cannot be changed use it as it was. `others` are the projects whose
-    machines are left alone unless this one `takes_over`; none when the server has this project alone.
+    machines are left alone unless this one `takes_over`; none when the server has this project alone. `endpoint` is the
+    address of the server, for users.
     """
 
     call: Call
@@ -108,6 +109,7 @@ class Deployment:
     is_dry: bool = False
     goes_on: bool = False
     takes_over: bool = False
+    endpoint: str = ""
     others: OtherProjects | None = None
     tell: Callable[[Result], None] = lambda _result: None
     _refs: dict[str, Known] = field(default_factory=dict)
@@ -125,6 +127,7 @@ class Deployment:
         """
         report = Report()
         site = Site(self.call, self.account, self.region, project.root, self.is_dry, takes_over=self.takes_over)
+        site.endpoint = self.endpoint
         if self.others is not None:
             site.owner = self.others.owner_of
         self._failed = {}

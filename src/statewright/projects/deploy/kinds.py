@@ -125,6 +125,8 @@ class Site:
     created: bool = False
     replaced: bool = False
     takes_over: bool = False
+    endpoint: str = ""
+    """The address of the server, for notes with addresses on it."""
     owner: Callable[[str], str | None] = lambda _arn: None
     """Which other project a resource belongs to, by its ARN."""
     changes: int = 0

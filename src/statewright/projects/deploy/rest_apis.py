@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
+from urllib.parse import urlsplit
 
 from statewright.payload import Json, JsonObject
 from statewright.projects.deploy.calls import Answer
@@ -187,12 +188,15 @@ def deployment(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     described = _lower(wanted.given("Description", "StageName"))
     made = site.create(SERVICE, "CreateDeployment", restApiId=api_id, **described).get("id", TO_COME)
     if "stageName" in described:
-        _note_path(site, api_id, wanted.text("StageName"))
+        _note_address(site, api_id, wanted.text("StageName"))
     return {"Ref": made, "DeploymentId": made, "RestApiId": api_id}
 
 
-def _note_path(site: Site, api_id: str, stage_name: str) -> None:
-    site.note(f"its path is /_apis/{api_id}/{stage_name}/")
+def _note_address(site: Site, api_id: str, stage_name: str) -> None:
+    parts = urlsplit(site.endpoint)
+    port = f":{parts.port}" if parts.port else ""
+    if api_id != TO_COME and site.endpoint:
+        site.note(f"its address is {parts.scheme}://{api_id}.execute-api.localhost{port}/{stage_name}")
 
 
 def stage(site: Site, wanted: Wanted) -> Mapping[str, Json]:
@@ -219,7 +223,7 @@ def stage(site: Site, wanted: Wanted) -> Mapping[str, Json]:
         if patches:
             site.change(SERVICE, "UpdateStage", restApiId=api_id, stageName=name, patchOperations=patches)
     site.ignored(wanted, "AccessLogSetting", "MethodSettings", "CanarySetting")
-    _note_path(site, api_id, name)
+    _note_address(site, api_id, name)
     return {"Ref": name, "RestApiId": api_id}
 
 

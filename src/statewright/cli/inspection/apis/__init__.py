@@ -1,0 +1,1 @@
+"""`statewright api ...`: the HTTP APIs, REST APIs and URLs of functions of a server."""
