@@ -7,8 +7,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
 
-from tests.attack.conftest import Reply, exchange, send
+from tests.attack.conftest import KEY, SECRET, Reply, exchange, send
 from tests.e2e.conftest import Server
 from tests.e2e.test_function_urls import opened
 from tests.e2e.test_lambda import made
@@ -137,3 +140,44 @@ def test_pages_elsewhere_call_no_url_that_does_not_let_them_in(lenient: Server, 
     assert send(lenient, "GET", "/", {**at(shared), **local}).status == 200
     assert send(lenient, "GET", by_path).headers["content-security-policy"] == "sandbox"
     assert "content-security-policy" not in send(lenient, "GET", "/", at(url)).headers
+
+
+def signed(host: str, path: str, body: bytes = b"", *, service: str = "lambda", secret: str = SECRET) -> dict[str, str]:
+    """The headers of a request to a URL, signed."""
+    request = AWSRequest("POST", f"http://{host}{path}", headers={"Host": host}, data=body)
+    SigV4Auth(Credentials(KEY, secret), service, "us-east-1").add_auth(request)
+    return dict(request.headers.items())
+
+
+def test_only_a_genuine_signature_opens_a_url_that_asks_for_one(strict: Server) -> None:
+    functions: Any = strict.client("lambda", key=KEY, secret=SECRET)
+    source = "def handler(event, context):\n    return event['requestContext']\n"
+    names = [made(functions, source) for _ in range(2)]
+    hosts = []
+    for name in names:
+        shown = functions.create_function_url_config(FunctionName=name, AuthType="AWS_IAM")
+        hosts.append(urlsplit(shown["FunctionUrl"]).netloc)
+    first, second = hosts
+    good = signed(first, "/a?x=1", b"{}")
+    answer = send(strict, "POST", "/a?x=1", good, b"{}")
+    assert answer.status == 200, answer.body
+    context = json.loads(answer.body)
+    assert context["accountId"] == "000000000000"
+    assert context["authorizer"]["iam"]["accessKey"] == KEY
+    by_path = f"/_urls/{first.partition('.')[0]}/b"
+    local = signed(f"127.0.0.1:{strict.port}", by_path)
+    assert send(strict, "POST", by_path, local).status == 200
+
+    unsigned = send(strict, "POST", "/a?x=1", at(first), b"{}")
+    assert (unsigned.status, json.loads(unsigned.body)["Message"][:9]) == (403, "Forbidden")
+    for path, headers, body in (
+        ("/a?x=1", {**good, "Host": second}, b"{}"), ("/b?x=1", good, b"{}"), ("/a?x=2", good, b"{}"),
+        ("/a?x=1", good, b"[]"), ("/a?x=1", {**good, "X-Amz-Security-Token": "none"}, b"{}"),
+        ("/a", signed(first, "/a", service="execute-api"), b""), ("/a", signed(first, "/a", service="sqs"), b""),
+        ("/a", signed(first, "/a", secret="another"), b""),
+        ("/a", {**at(first), "Authorization": "Bearer a"}, b""),
+        ("/a?X-Amz-Signature=0", at(first), b""),
+    ):  # fmt: skip
+        found = send(strict, "POST", path, headers, body)
+        assert found.status == 403, (path, headers)
+        assert b"requestId" not in found.body

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -119,6 +120,16 @@ def test_a_call_names_the_execution_that_it_started(server: Server, statewright:
     execution = json.loads(done.out)["executionArn"]
     assert f"statewright execution show {execution}" in done.err
     assert statewright("execution", "show", execution).code == 0
+
+
+def test_a_signed_call_opens_a_url_that_asks_for_it(server: Server, statewright: Command) -> None:
+    functions: Any = server.client("lambda")
+    function = made(functions, ECHO)
+    functions.create_function_url_config(FunctionName=function, AuthType="AWS_IAM")
+    assert statewright("api", "call", function, "/a").code == 1
+    done = statewright("api", "call", function, "/a%2Fb?x=1&a=2", "--sign", "-d", "text")
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["rawPath"] == "/a%2Fb"
 
 
 def test_wrong_names_are_answered_with_near_ones(server: Server, statewright: Command, name: str) -> None:

@@ -12,7 +12,7 @@ from typing import Final, Generic, Self, TypeVar, overload
 
 from statewright.api.apigateway.service import SERVICE as APIGATEWAY
 from statewright.api.apigatewayv2.service import SERVICE as APIGATEWAYV2
-from statewright.api.apigatewayv2.service import build_apis, build_data_plane
+from statewright.api.apigatewayv2.service import build_apis, build_data_plane, build_function_urls
 from statewright.api.batch.service import SERVICE as BATCH
 from statewright.api.building import Building, Part
 from statewright.api.cloudcontrolapi.service import SERVICE as CLOUDCONTROLAPI
@@ -32,7 +32,7 @@ from statewright.api.events.service import build_archives, build_buses
 from statewright.api.iam.service import SERVICE as IAM
 from statewright.api.iam.service import build_identities
 from statewright.api.lambda_.service import SERVICE as LAMBDA
-from statewright.api.lambda_.service import build_event_sources, build_function_urls, build_functions
+from statewright.api.lambda_.service import build_event_sources, build_functions
 from statewright.api.logs.service import SERVICE as LOGS
 from statewright.api.logs.service import build_log_extents, build_log_filters, build_log_groups
 from statewright.api.own.service import SERVICE as STATEWRIGHT

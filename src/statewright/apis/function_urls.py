@@ -13,6 +13,7 @@ from typing import Final
 
 import orjson
 
+from statewright.apis.authorizers.signatures import SignatureGuard, Verify
 from statewright.apis.calls import CallContext, IntegrationFailed, Request, Response
 from statewright.apis.cors import Cors, Shared
 from statewright.apis.http_apis import DEFAULT_ROUTE, DEFAULT_STAGE, without_connection
@@ -72,9 +73,11 @@ class OpenUrl:
 class FunctionUrls:
     """Answers requests to the URLs of one region's functions."""
 
-    def __init__(self, functions: Functions, clock: Clock) -> None:
+    def __init__(self, functions: Functions, clock: Clock, verify: Verify) -> None:
+        """`verify` finds the signers of requests to URLs that ask for a signature."""
         self._functions = functions
         self._clock = clock
+        self._signed = SignatureGuard(verify)
 
     async def find(self, id: str) -> OpenUrl | None:
         """The URL with an id. Raises: StoreError."""
@@ -84,13 +87,19 @@ class FunctionUrls:
     async def called(self, found: OpenedUrl, request: Request, request_id: str) -> Response:
         """The response to a request that is no preflight."""
         url = found.url
-        if not found.is_public or url.auth_type != NONE:
+        if url.auth_type == NONE and not found.is_public:
             return forbidden()
         config, host = self._functions.config, self._functions.urls.host(url)
         context = CallContext(
             _ANONYMOUS, config.region, url.id, DEFAULT_STAGE, "", request_id, self._clock.now_ms(),
             host, request.path, request.protocol, resource_path=DEFAULT_ROUTE,
         )  # fmt: skip
+        if url.auth_type != NONE:
+            refusal = await self._signed(request, context)
+            if refusal is not None:
+                is_unsigned = refusal.name == "MissingAuthenticationTokenException"
+                return forbidden() if is_unsigned else refused(403, refusal.name or "", refusal.message or "")
+            context.account = config.account
         payload = orjson.dumps(event_2(request, context))
         if len(payload) > FUNCTION_REQUEST_BYTES:
             return refused(413, "RequestEntityTooLargeException", "Request Entity Too Large")

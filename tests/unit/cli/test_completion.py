@@ -28,8 +28,8 @@ from tests.unit.cli.stub_server import PREFIX, StubServer
 BREAKS = "\"'@><=;|&(:"
 FREE = {
     "ARN", "AWS-COMMAND...", "ATTRIBUTE=VALUE...", "GLOB", "ID", "INSTANT", "KEY=VALUE", "KEY=a,b,c", "N",
-    "NAME", "NAME=JSON", "NAME=TEXT", "NAME=VALUE", "PATTERN", "RATE", "SECONDS", "STATE", "STORE", "TEXT", "TIME",
-    "URL", "UUID", "ZONE", "[AFTER]", "[BEFORE]", "[NAME]...",
+    "NAME", "NAME=JSON", "NAME=TEXT", "NAME=VALUE", "NAME: VALUE", "PATTERN", "RATE", "SECONDS", "STATE", "STORE",
+    "TEXT", "TIME", "URL", "UUID", "ZONE", "[AFTER]", "[BEFORE]", "[METHOD] PATH", "[NAME]...",
 }  # fmt: skip
 """Metavars of values that are the user's own, or that only bash's own completion may help with."""
 

@@ -13,6 +13,7 @@ from statewright.api.sts.service import build_sessions
 if TYPE_CHECKING:
     from statewright.apis.apis import Apis
     from statewright.apis.data_plane import DataPlane
+    from statewright.apis.function_urls import FunctionUrls
 
 SERVICE: Final = Service(
     name="apigatewayv2",
@@ -72,3 +73,13 @@ def build_data_plane(make: Building) -> DataPlane:
         ),
         AccessLogs(make(build_log_groups).write, ground.clock),
     )
+
+
+def build_function_urls(make: Building) -> FunctionUrls:
+    """Build the part that answers requests to URLs of functions."""
+    from statewright.api.apigatewayv2.signers import Signers
+    from statewright.apis.function_urls import FunctionUrls
+
+    ground = make.ground
+    signers = Signers(ground.config, make(build_sessions), ground.account, "lambda")
+    return FunctionUrls(make(build_functions), ground.clock, signers.verify)

@@ -1,4 +1,4 @@
-"""The signers of requests to APIs, found by the server's own verifier of signatures."""
+"""The signers of requests to APIs and URLs of functions, found by the server's own verifier of signatures."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ _CREDENTIAL: Final = re.compile(r"Credential=(?P<key>[^/,&]+)/[0-9]{8}/[^/,&]+/(
 class Signers:
     """Finds the signer of a request; `account` is that of the APIs, empty for the default one.
 
+    `service` is the one that requests must be signed for.
     Without credentials in the settings nothing can be verified: then a request must name a signer, but any will do, as
     for all services of this server.
     """
@@ -33,6 +34,7 @@ class Signers:
     config: Config
     sessions: Sessions
     account: str
+    service: str = SERVICE
 
     def verify(self, request: Request) -> Caller:
         """See `Verify`."""
@@ -48,10 +50,9 @@ class Signers:
         key = auth.verify(signed, secrets, time.time())
         if found is None or (key is not None and key != found["key"]):
             raise ApiError("IncompleteSignatureException", "The request names no signer.", status=403)
-        if found["service"] != SERVICE:
-            raise ApiError(
-                "InvalidSignatureException", f"Credential should be scoped to correct service: '{SERVICE}'.", status=403
-            )
+        if found["service"] != self.service:
+            text = f"Credential should be scoped to correct service: '{self.service}'."
+            raise ApiError("InvalidSignatureException", text, status=403)
         return self._caller(found["key"], headers, request.query_string)
 
     def _caller(self, access_key: str, headers: Mapping[str, str], query: str) -> Caller:

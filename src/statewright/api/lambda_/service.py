@@ -14,7 +14,6 @@ from statewright.api.sqs.service import build_queues
 from statewright.api.sts.service import build_role_sessions
 
 if TYPE_CHECKING:
-    from statewright.apis.function_urls import FunctionUrls
     from statewright.functions.event_sources.mappings import EventSources
     from statewright.functions.functions import Functions
 
@@ -68,10 +67,3 @@ def build_event_sources(make: Building) -> EventSources:
     queues = make(build_queues)
     report = report_deliverer(queues, make(build_objects), make(build_topics))
     return EventSources(make.ground.store, make(build_functions), queues, make(build_tables).streams, report)
-
-
-def build_function_urls(make: Building) -> FunctionUrls:
-    """Build the part that answers requests to URLs of functions."""
-    from statewright.apis.function_urls import FunctionUrls
-
-    return FunctionUrls(make(build_functions), make.ground.clock)
