@@ -142,3 +142,41 @@ def test_a_serverless_project_with_a_document_beside_its_template(server: Server
     assert called(server, made["Web"], "GET", "/prod/seen").status == 403
     assert called(server, made["Web"], "GET", "/prod/other").json == {"seen": True}
     assert server.client("apigateway").get_rest_api(restApiId=made["Web"])["name"] == "shop"
+
+
+INCLUDED = """\
+Parameters:
+  Bucket: {Type: String}
+Resources:
+  Web:
+    Type: AWS::ApiGateway::RestApi
+    Properties:
+      Body:
+        Fn::Transform: {Name: AWS::Include, Parameters: {Location: !Sub "s3://${Bucket}/openapi.yaml"}}
+Outputs:
+  Web: {Value: !Ref Web}
+"""
+
+
+def test_a_stack_includes_a_document_from_a_bucket(server: Server) -> None:
+    client, storage = server.client("cloudformation"), server.client("s3")
+    given = {
+        "StackName": "included", "ChangeSetName": "first", "ChangeSetType": "CREATE", "TemplateBody": INCLUDED,
+        "Parameters": [{"ParameterKey": "Bucket", "ParameterValue": "parts-of-templates"}],
+    }  # fmt: skip
+    client.create_change_set(**given)
+    failed = client.describe_change_set(StackName="included", ChangeSetName="first")
+    assert (failed["Status"], failed["StatusReason"]) == (
+        "FAILED", "Transform AWS::Include failed with: S3 bucket [parts-of-templates] does not exist."
+    )  # fmt: skip
+    storage.create_bucket(Bucket="parts-of-templates")
+    text = "swagger: '2.0'\ninfo: {title: {'Fn::Sub': '${AWS::StackName}-web'}}\npaths: {/a: {}, /b: {}}\n"
+    storage.put_object(Bucket="parts-of-templates", Key="openapi.yaml", Body=text.encode())
+    client.create_change_set(**{**given, "ChangeSetName": "second"})
+    client.execute_change_set(StackName="included", ChangeSetName="second")
+    client.get_waiter("stack_create_complete").wait(StackName="included", WaiterConfig={"Delay": 0.05})
+    [stack] = client.describe_stacks(StackName="included")["Stacks"]
+    gateway, api = server.client("apigateway"), stack["Outputs"][0]["OutputValue"]
+    assert gateway.get_rest_api(restApiId=api)["name"] == "included-web"
+    assert sorted(one["path"] for one in gateway.get_resources(restApiId=api)["items"]) == ["/", "/a", "/b"]
+    client.delete_stack(StackName="included")

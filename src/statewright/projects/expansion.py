@@ -8,12 +8,13 @@ Source: template reference, "Fn::ForEach" and "AWS::Include transform".
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from statewright.payload import Json
 from statewright.projects.cloudformation import Stack
 from statewright.projects.evaluation import NO_VALUE, Unresolved, text_of, waits
+from statewright.projects.resources import Place
 from statewright.projects.sources import Steps
 from statewright.projects.supported import is_evaluated
 
@@ -24,17 +25,19 @@ _LOOP: Final = "Fn::ForEach::"
 _APIS: Final = ("AWS::Serverless::Api", "AWS::Serverless::HttpApi")
 """Types whose documents may be includes."""
 _REMOTE: Final = ("s3://", "https://", "http://")
+Include = Callable[[Json], Json]
+"""Returns the value at a location. Raises: Unresolved."""
 MAX_ROUNDS: Final = 5_000
 """How many rounds all loops of a template make. Ours: a template may have 500 resources."""
 MAX_NESTING: Final = 150
 
 
-def expand(stack: Stack, *, is_served: bool = False) -> None:
-    """Write out the loops and includes of a stack's template; one that `is_served` includes no files."""
+def expand(stack: Stack, include: Include | None = None, *, is_served: bool = False) -> None:
+    """Write out the loops and includes of a stack's template; one that `is_served` includes objects of buckets."""
     _check_transforms(stack)
     template = stack.template
     if template.mentions("Fn::ForEach") or template.mentions(INCLUDE):
-        stack.value = _Expansion(stack, is_served).whole(stack.value)
+        stack.value = _Expansion(stack, include, is_served).whole(stack.value)
 
 
 def transforms_of(value: Mapping[str, Json]) -> list[str]:
@@ -62,8 +65,9 @@ def _is_idle(body: Mapping[str, Json]) -> bool:
 class _Expansion:
     """One template, being written out. `_names` are the loop variables of the moment."""
 
-    def __init__(self, stack: Stack, is_served: bool) -> None:
+    def __init__(self, stack: Stack, include: Include | None, is_served: bool) -> None:
         self._stack = stack
+        self._load = include
         self._is_served = is_served
         self._names: dict[str, str] = {}
         self._rounds = 0
@@ -152,6 +156,19 @@ class _Expansion:
                 text = text.replace("&{" + name + "}", re.sub(r"[^A-Za-z0-9]", "", value))
         return text
 
+    def _served(self, location: Json, place: Place, steps: Steps) -> dict[str, Json]:
+        """The members of an object in a bucket; loops and includes in them are written out, too."""
+        self._included += 1
+        try:
+            if self._load is None or self._included > MAX_ROUNDS:
+                raise Unresolved("Nothing can be included here.")
+            found = self._load(location)
+        except Unresolved as problem:
+            self._stack.sources.error(place, f"Transform AWS::Include failed with: {problem}")
+            return {}
+        made = self._value(found, (*steps, str(location)))
+        return made if isinstance(made, dict) else {}
+
     def _include(self, body: Mapping[str, Json], steps: Steps) -> dict[str, Json]:
         stack = self._stack
         place = stack.place(steps)
@@ -159,8 +176,7 @@ class _Expansion:
         location = parameters.get("Location") if isinstance(parameters, dict) else None
         location = stack.fold(location, (*steps, "Parameters", "Location"))
         if self._is_served:
-            stack.sources.error(place, "AWS::Include is not carried out in stacks: package the template with its parts")
-            return {}
+            return self._served(location, place, steps)
         if isinstance(location, str) and location.startswith(_REMOTE) and "DefinitionBody" in steps:
             # The API is left out, with the reason.
             return {"Fn::Transform": dict(body)}

@@ -37,6 +37,8 @@ class Setting:
     imports: Callable[[str], Json] | None = None
     stored: Mapping[str, str] | None = None
     is_served: bool = False
+    include: Callable[[Json], Json] | None = None
+    """Returns the value at the location of an `AWS::Include` of a served template. Raises: Unresolved."""
 
 
 def read_stack(
@@ -71,7 +73,7 @@ def read_stack(
     own = stack.section("Resources")
     stack.generated.update({name: id_ for name, id_ in (generated or {}).items() if name not in own})
     stack.read_parameters()
-    expansion.expand(stack, is_served=setting.is_served)
+    expansion.expand(stack, setting.include, is_served=setting.is_served)
     children = None if setting.is_served else _Children(stack, setting, depth)
     sam.name_generated(stack)
     sam.without_lost(stack)

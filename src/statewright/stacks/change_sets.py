@@ -18,6 +18,7 @@ from statewright.stacks import errors
 from statewright.stacks.changes import Difference, changes_of
 from statewright.stacks.index import GONE
 from statewright.stacks.operations import REVIEW, terms_of
+from statewright.stacks.planning.includes import FAILED as INCLUDE_FAILED
 from statewright.stacks.planning.planner import Prepared
 from statewright.stacks.records import CHANGE_SET, ChangeSetEntry, StackEntry
 from statewright.stacks.stacks import Stacks
@@ -83,7 +84,12 @@ class ChangeSets:
                 description=request.get("Description"), on_failure=request.get("OnStackFailure") or "",
                 nested=bool(request.get("IncludeNestedStacks")),
             )  # fmt: skip
-            entry = await self._compared(entry, stack, prepared)
+            try:
+                entry = await self._compared(entry, stack, prepared)
+            except ApiError as problem:
+                if not problem.message.startswith(INCLUDE_FAILED):
+                    raise
+                entry = replace(entry, status="FAILED", execution="UNAVAILABLE", reason=problem.message)
             if not stack.stored:
                 stack = await self._stacks.begin_review(stack, entry.arn)
             await self._stacks.operations.keep_template(prepared)

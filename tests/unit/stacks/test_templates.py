@@ -54,7 +54,7 @@ def of(**properties: Any) -> str:
         ),
         (
             template({"Q": Q, "Fn::Transform": {"Name": "AWS::Include", "Parameters": {"Location": "s3://b/k"}}}),
-            "Transform AWS::Include is not carried out here",
+            "Transform AWS::Include failed with: S3 bucket [b] does not exist.",
         ),
         (template({"Q": Q}, Mappings={"A": "b"}), f"{FORMAT}Every Mappings member A must be a map"),
         (

@@ -21,9 +21,17 @@ from statewright.projects.cloudformation import Identity
 from statewright.projects.expansion import SERVERLESS
 from statewright.stacks.errors import capabilities_lacking, invalid
 from statewright.stacks.index import GONE, Index
+from statewright.stacks.planning.includes import Includes
 from statewright.stacks.planning.parameters import stored_names, values_of
 from statewright.stacks.planning.plans import Circumstances, Plan, plan_of
-from statewright.stacks.planning.templates import EXTENSIONS, MOST_BODY, MOST_BYTES, Template, read_template
+from statewright.stacks.planning.templates import (
+    EXTENSIONS,
+    INCLUDE,
+    MOST_BODY,
+    MOST_BYTES,
+    Template,
+    read_template,
+)
 from statewright.stacks.records import STACK, STACK_TEMPLATE, Source, StackEntry, TemplateEntry
 from statewright.stacks.threads import Invoke
 from statewright.stores.entries import Entries
@@ -34,7 +42,7 @@ _HOST: Final = re.compile(
     r"|(?:s3\.)?localhost(?:\.localstack\.cloud)?|127\.0\.0\.1|\[::1\])(?::[0-9]+)?",
     re.IGNORECASE,
 )
-TRANSFORMS: Final = (SERVERLESS, EXTENSIONS)
+TRANSFORMS: Final = (SERVERLESS, EXTENSIONS, INCLUDE)
 """The transforms that are carried out here."""
 
 
@@ -147,15 +155,18 @@ class Planner:
         identity = Identity(stack.name, self._config.account, self._config.region, stack.arn, tuple(source.notified))
         exports: dict[str, str] = {}
         looked_up: set[str] = set()
+        includes = Includes(self._invoke)
         while True:
             # Names of exports may derive from other exports, so that they are known only by evaluation.
             imports: dict[str, None] = {}
-            given = Circumstances(identity, source.parameters, source.resolved, exports, imports)
+            given = Circumstances(identity, source.parameters, source.resolved, exports, imports, includes.load)
             plan: Plan | ApiError
             try:
                 plan = await in_thread(self._clock, lambda given=given: plan_of(chosen, given))  # type: ignore[misc]
             except ApiError as error:
                 plan = error
+            if await includes.read():
+                continue
             new = [name for name in imports if name not in looked_up]
             if not new and isinstance(plan, Plan):
                 return plan

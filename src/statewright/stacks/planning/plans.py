@@ -72,6 +72,8 @@ class Circumstances:
     exports: Mapping[str, str]
     imports: dict[str, None]
     """Gets the names of the exports that the template uses, also if it is refused."""
+    include: Callable[[Json], Json] | None = None
+    """Returns the value at the location of an include. Raises: Unresolved."""
 
 
 def plan_of(template: Template, given: Circumstances) -> Plan:
@@ -89,7 +91,7 @@ def plan_of(template: Template, given: Circumstances) -> Plan:
 
     sources = Sources(_PATH.parent)
     document = sources.given(_PATH, template.document)
-    setting = Setting(sources, imports=imported, stored=given.resolved, is_served=True)
+    setting = Setting(sources, imports=imported, stored=given.resolved, is_served=True, include=given.include)
     stack = read_stack(document, given.identity, setting, given.parameters)
     _refuse(sources)
     _check_conditions(stack)
@@ -248,6 +250,8 @@ def _refuse(sources: Sources) -> None:
 
 
 def _refusal(message: str) -> ApiError:
+    if message.startswith("Transform "):
+        return invalid(message)
     for start, words in _WORDS:
         at = message.find(start)
         if at >= 0:
