@@ -161,3 +161,37 @@ def test_an_http_api_is_imported_and_imported_again(server: Server) -> None:
     assert called(server, made["ApiId"], "GET", "/other").json["routeKey"] == "GET /other"
     with pytest.raises(ClientError, match="Swagger"):
         client.import_api(Body=json.dumps({"swagger": "2.0", "info": {"title": "old"}, "paths": {}}))
+
+
+@pytest.mark.parametrize("kind", ["swagger", "oas30"])
+@pytest.mark.parametrize("accepts", ["application/json", "application/yaml"])
+def test_an_export_is_imported_as_the_same_api(server: Server, gateway: Any, kind: str, accepts: str) -> None:
+    given = document(function(server), machine(server))
+    given["x-amazon-apigateway-binary-media-types"] = ["image/png"]
+    schemes = {"key": {"type": "apiKey", "name": "x-api-key", "in": "header"}}
+    given["components"]["securitySchemes"] = schemes
+    given["paths"]["/orders"]["post"]["security"] = [{"key": []}]
+    first = gateway.import_rest_api(body=json.dumps(given).encode())["id"]
+    gateway.create_deployment(restApiId=first, stageName="prod")
+    exported = gateway.get_export(
+        restApiId=first, stageName="prod", exportType=kind, accepts=accepts, parameters={"extensions": "apigateway"}
+    )
+    assert exported["contentType"] == accepts
+    body = exported["body"].read()
+    second = gateway.import_rest_api(body=body, failOnWarnings=True)
+    assert (second["name"], second["binaryMediaTypes"]) == ("orders", ["image/png"])
+
+    def shown(api: str) -> Any:
+        found = {}
+        for one in gateway.get_resources(restApiId=api, embed=["methods"])["items"]:
+            for name, method in one.get("resourceMethods", {}).items():
+                method["methodIntegration"].pop("cacheNamespace")
+                method["validator"] = bool(method.pop("requestValidatorId", None))
+                found[one["path"], name] = method
+        return found, {one["name"] for one in gateway.get_models(restApiId=api)["items"]}
+
+    assert shown(second["id"]) == shown(first)
+    plain = gateway.get_export(restApiId=first, stageName="prod", exportType=kind)["body"].read()
+    assert b"x-amazon-apigateway-integration" not in plain
+    with pytest.raises(ClientError, match="No API specification"):
+        gateway.get_export(restApiId=first, stageName="prod", exportType="raml")
