@@ -1,8 +1,7 @@
 """The tools that deploy stacks, as their users call them, and the check that what they deployed works.
 
-Every tool deploys an application of `applications/` with the same parts: an event starts a workflow, which asks a
-function for a price, keeps the order in a table and sends it to a queue; an HTTP API quotes prices. Its outputs name
-the parts.
+Every tool deploys the order API of `examples/projects/order-api`: with SAM its own template, with the CDK and the
+Serverless Framework the descriptions in `applications/`. Its outputs name the parts.
 """
 
 from __future__ import annotations
@@ -10,11 +9,11 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import CompletedProcess
+from typing import Any
 
 import pytest
 
@@ -23,6 +22,7 @@ from tests.deadlines import completed, until
 from tests.e2e.conftest import Server
 
 APPLICATIONS = Path(__file__).parent / "applications"
+ORDER_API = Path(__file__).parents[3] / "examples" / "projects" / "order-api"
 SAM = Path(sys.prefix) / "sam"
 """The environment of the SAM CLI. Made by make."""
 ACCOUNT = "000000000000"
@@ -59,13 +59,15 @@ class Tool:
 
 @pytest.fixture
 def application(environment: Mapping[str, str], tmp_path: Path) -> Callable[[str], Path]:
-    """Copies an application, with the code of its function."""
+    """Copies the order API, with the description of it for a tool."""
 
     def copied(name: str) -> Path:
         folder = tmp_path / name
-        shutil.copytree(APPLICATIONS / name, folder)
-        (folder / "price").mkdir()
-        shutil.copyfile(APPLICATIONS / "price.py", folder / "price" / "app.py")
+        shutil.copytree(ORDER_API, folder)
+        if name != "sam":
+            (folder / "template.yaml").unlink()
+            shutil.copytree(APPLICATIONS / name, folder, dirs_exist_ok=True)
+            shutil.copy(APPLICATIONS / "machines.cjs", folder)
         return folder
 
     return copied
@@ -115,37 +117,62 @@ class Shop:
         (found,) = self.server.client("cloudformation").describe_stacks(StackName=self.stack)["Stacks"]
         return {one["OutputKey"]: one["OutputValue"] for one in found["Outputs"]}
 
-    def price_of(self, id: str, amount: int) -> int:
-        """Order something with an event, and return the price with which it arrives at the table and in the queue."""
-        outputs = self.outputs()
-        entry = {
-            "EventBusName": outputs["BusName"], "Source": "shop", "DetailType": "Ordered",
-            "Detail": json.dumps({"id": id, "amount": amount}),
-        }  # fmt: skip
+    def called(self, path: str, *options: str) -> Any:
+        """Call the HTTP API behind its own host with curl, and return the JSON that it answers."""
+        address = f"http://{self.outputs()['ApiId']}.execute-api.localhost:{self.server.port}{path}"
+        done = completed(["curl", "--silent", "--show-error", "--fail-with-body", *options, address])
+        assert done.returncode == 0, done.stdout + done.stderr
+        return json.loads(done.stdout)
+
+    def ordered(self, order_id: str, item: str, pieces: int = 1) -> dict[str, Any]:
+        """Order something, and return the output of the execution that answers."""
+        order = json.dumps({"orderId": order_id, "lines": [{"item": item, "pieces": pieces}]})
+        execution = self.called("/orders", "--data", order)
+        assert execution["status"] == "SUCCEEDED", execution
+        found: dict[str, Any] = json.loads(execution["output"])
+        assert found["orderId"] == order_id
+        return found
+
+    def ordered_by_event(self, order_id: str) -> None:
+        """Send the order of a partner to the event bus, and wait for it in the table."""
+        detail = json.dumps({"orderId": order_id, "lines": [{"item": "pen"}]})
+        entry = {"Source": "partner", "DetailType": "Ordered", "Detail": detail}
         assert self.server.client("events").put_events(Entries=[entry])["FailedEntryCount"] == 0
+        self.sent("WarehouseUrl", order_id)
+        assert self.called(f"/orders/{order_id}")["status"] == "ACCEPTED"
+
+    def sent(self, queue: str, order_id: str) -> dict[str, Any]:
+        """Wait for the message of an order in a queue, which has no other."""
+        address = self.outputs()[queue]
         queues = self.server.client("sqs")
         message = until(
-            lambda: queues.receive_message(QueueUrl=outputs["QueueUrl"], WaitTimeSeconds=5).get("Messages"),
-            "the order in the queue",
+            lambda: queues.receive_message(QueueUrl=address, WaitTimeSeconds=5).get("Messages"),
+            f"the order {order_id} in the queue",
         )[0]
-        queues.delete_message(QueueUrl=outputs["QueueUrl"], ReceiptHandle=message["ReceiptHandle"])
-        sent = json.loads(message["Body"])
-        key = {"id": {"S": id}}
-        kept = self.server.client("dynamodb").get_item(TableName=outputs["TableName"], Key=key)["Item"]
-        assert (sent["id"], int(kept["price"]["N"])) == (id, sent["price"])
-        runs = self.server.client().list_executions(stateMachineArn=outputs["MachineArn"])["executions"]
-        assert {one["status"] for one in runs} == {"SUCCEEDED"}
-        price: int = sent["price"]
-        return price
+        queues.delete_message(QueueUrl=address, ReceiptHandle=message["ReceiptHandle"])
+        body: dict[str, Any] = json.loads(message["Body"])
+        assert body["orderId"] == order_id
+        return body
 
-    def quote_of(self, id: str, amount: int) -> int:
-        """Ask the HTTP API of the application for a price."""
-        address = f"{self.server.url}/_apis/{self.outputs()['ApiId']}/$default/quote/{id}?amount={amount}"
-        with urllib.request.urlopen(address) as answer:
-            found = json.load(answer)
-        assert found["id"] == id
-        price: int = found["price"]
-        return price
+    def rejects(self, order_id: str) -> None:
+        """Order something small, which waits for a decision now, and reject it by the link of its letter."""
+        assert self.ordered(order_id, "lamp")["status"] == "WAITING"
+        self.called(self.sent("MailsUrl", order_id)["reject"])
+        until(lambda: self.called(f"/orders/{order_id}")["status"] == "REJECTED", "the rejected order")
+
+    def works(self) -> None:
+        """Order in every way: a small order at once, a large one by the link of its letter, one by an event."""
+        assert self.ordered("small", "lamp") == {"orderId": "small", "total": 40, "status": "ACCEPTED"}
+        self.sent("WarehouseUrl", "small")
+        assert self.ordered("large", "desk", 2)["status"] == "WAITING"
+        letter = self.sent("MailsUrl", "large")
+        assert self.called("/orders/large")["status"] == "WAITING"
+        assert self.called(letter["approve"])["message"] == "thank you"
+        self.sent("WarehouseUrl", "large")
+        assert self.called("/orders/large")["status"] == "ACCEPTED"
+        runs = self.server.client().list_executions(stateMachineArn=self.outputs()["ApprovalArn"])["executions"]
+        assert [(one["name"], one["status"]) for one in runs] == [("large", "SUCCEEDED")]
+        self.ordered_by_event("partner")
 
     def is_gone(self) -> bool:
         """True if the stack is described by its name no more."""

@@ -26,7 +26,7 @@ def shop(server: Server) -> Shop:
 def cloudformation(
     client_folder: Path, application: Callable[[str], Path], environment: Mapping[str, str]
 ) -> Tool:  # fmt: skip
-    """`aws cloudformation`, in the folder of the SAM template."""
+    """`aws cloudformation`, in the folder of the order API."""
     command = (str(client_folder / "python"), str(client_folder / "aws"), "cloudformation")
     return Tool(command, application("sam"), environment)
 
@@ -38,20 +38,20 @@ def test_a_template_is_packaged_deployed_changed_and_deleted(
     packaged = ("package", "--template-file", "template.yaml", "--s3-bucket", "cli-artifacts")
     cloudformation(*packaged, "--output-template-file", "packaged.yaml")
     assert "Successfully created/updated stack - cli-shop" in cloudformation(*DEPLOY)
-    assert shop.price_of("a", 7) == 14
-    assert shop.quote_of("a", 5) == 10
+    shop.works()
     assert "No changes to deploy. Stack cli-shop is up to date" in cloudformation(
         *DEPLOY, "--no-fail-on-empty-changeset"
     )
     # The CLI names change sets after the second, and a second may have two of them here.
     changed = until(
         lambda: (
-            "AlreadyExists" not in (done := cloudformation.run(*DEPLOY, "--parameter-overrides", "Factor=3")).stderr
+            "AlreadyExists"
+            not in (done := cloudformation.run(*DEPLOY, "--parameter-overrides", "ApproveFrom=7")).stderr
             and done
         )
     )
     assert "Successfully created/updated stack" in changed.stdout + changed.stderr
-    assert shop.price_of("b", 7) == 21
+    shop.rejects("b")
     cloudformation("delete-stack", "--stack-name", "cli-shop")
     cloudformation("wait", "stack-delete-complete", "--stack-name", "cli-shop")
     assert shop.is_gone()

@@ -26,15 +26,14 @@ def test_an_application_is_built_deployed_changed_and_deleted(sam: Tool, shop: S
     # The table of events, and that of the outputs.
     assert "AWS::Lambda::Function" in shown
     assert "CREATE_COMPLETE" in shown
-    assert "MachineArn" in shown
-    assert shop.price_of("a", 7) == 14
-    assert shop.quote_of("a", 5) == 10
+    assert "ApprovalArn" in shown
+    shop.works()
     assert "No changes to deploy" in sam(*DEPLOY)
-    assert "UPDATE_COMPLETE" in sam(*DEPLOY, "--parameter-overrides", "Factor=3")
-    assert shop.price_of("b", 7) == 21
-    code = sam.folder / "price" / "app.py"
-    code.write_text(code.read_text().replace("* int", "* 100 * int"))
+    assert "UPDATE_COMPLETE" in sam(*DEPLOY, "--parameter-overrides", "ApproveFrom=7")
+    shop.rejects("b")
+    code = sam.folder / "functions" / "price.py"
+    code.write_text(code.read_text().replace('"lamp": 40', '"lamp": 41'))
     sam("sync", "--code", "--stack-name", "sam-shop", answer="Y\n")
-    assert shop.price_of("c", 7) == 2100
+    assert shop.ordered("c", "lamp")["total"] == 41
     assert "Deleted successfully" in sam("delete", "--stack-name", "sam-shop", "--no-prompts")
     assert shop.is_gone()

@@ -173,3 +173,29 @@ def test_a_change_set_makes_no_stack_with_a_name_that_stacks_cannot_have() -> No
                     StackName=name, ChangeSetName="first", ChangeSetType="CREATE", TemplateBody=template({"Q": Q})
                 )
         assert cloud.list_stacks()["StackSummaries"] == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "properties", "why"),
+    [
+        (
+            "Function",
+            {"CodeUri": "src/"},
+            "'CodeUri' is not a valid S3 Uri of the form 's3://bucket/key' with optional",
+        ),
+        ("Function", {}, "Either 'InlineCode' or 'CodeUri' must be set."),
+        ("StateMachine", {"DefinitionUri": "a.json"}, "'DefinitionUri' is not a valid S3 Uri of the form"),
+    ],
+)
+def test_files_that_were_not_uploaded_are_refused(kind: str, properties: dict[str, str], why: str) -> None:
+    text = template(
+        {"One": {"Type": f"AWS::Serverless::{kind}", "Properties": properties}}, Transform="AWS::Serverless-2016-10-31"
+    )
+    with clouds() as (_, cloud), pytest.raises(ClientError) as refused:
+        cloud.create_stack(
+            StackName="shop", TemplateBody=text, Capabilities=["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"]
+        )
+    assert refused.value.response["Error"]["Message"].startswith(
+        "Transform AWS::Serverless-2016-10-31 failed with: Invalid Serverless Application Specification document. "
+        f"Number of errors found: 1. Resource with id [One] is invalid. {why}"
+    )

@@ -107,6 +107,10 @@ class Making:
         """Report an event that cannot be created."""
         self.stack.sources.error(self.stack.place((*self._steps, "Events", event)), message)
 
+    def refuse_resource(self, message: str) -> None:
+        """Report a resource that cannot be created."""
+        self.stack.sources.error(self.place, message)
+
     def lose(self, event: str, message: str) -> None:
         """Report an event that is left out."""
         self.stack.sources.warning(self.stack.place((*self._steps, "Events", event)), message)

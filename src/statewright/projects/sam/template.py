@@ -231,6 +231,8 @@ def _function(making: Making) -> None:
         making.note_policies()
     properties = {name: given[name] for name in _FUNCTION if name in given}
     properties["Code"] = _code(given)
+    if making.stack.is_served and isinstance(properties["Code"], str):
+        _refuse_local(making, "CodeUri", "Either 'InlineCode' or 'CodeUri' must be set.")
     dead = given.get("DeadLetterQueue")
     if isinstance(dead, dict) and "TargetArn" in dead:
         properties["DeadLetterConfig"] = {"TargetArn": dead["TargetArn"]}
@@ -286,6 +288,16 @@ def _url(making: Making) -> None:
         making.add(f"{making.id}UrlPublicPermissions", "AWS::Lambda::Permission", opening)
 
 
+def _refuse_local(making: Making, name: str, missing: str = "") -> None:
+    """Refuse a template whose file was not uploaded: a server reads objects only. Source: observed."""
+    form = "'s3://bucket/key' with optional versionId query parameter."
+    why = missing if name not in making.given else f"'{name}' is not a valid S3 Uri of the form {form}"
+    making.refuse_resource(
+        f"Transform {SERVERLESS} failed with: Invalid Serverless Application Specification document. Number of errors "
+        f"found: 1. Resource with id [{making.id}] is invalid. {why}",
+    )
+
+
 def _code(given: Mapping[str, Json]) -> Json:
     if "InlineCode" in given:
         return {"ZipFile": given["InlineCode"]}
@@ -315,6 +327,8 @@ def _machine(making: Making) -> None:
     uri = given.get("DefinitionUri")
     if uri is not None:
         properties["DefinitionS3Location"] = uri
+        if making.stack.is_served and isinstance(uri, str) and not uri.startswith("s3://"):
+            _refuse_local(making, "DefinitionUri")
     _tag(given, properties)
     making.add(making.id, "AWS::StepFunctions::StateMachine", properties)
     alias = given.get("AutoPublishAlias")

@@ -1,67 +1,79 @@
-// An order: an event starts a workflow, which asks a function for the price, keeps the order and sends it on. An HTTP
-// API quotes prices.
+// The order API of examples/projects/order-api, with the CDK.
 
-import { App, CfnOutput, Duration, RemovalPolicy, Stack } from "aws-cdk-lib";
-import { HttpApi, HttpMethod } from "aws-cdk-lib/aws-apigatewayv2";
-import { HttpLambdaIntegration } from "aws-cdk-lib/aws-apigatewayv2-integrations";
+import { createRequire } from "module";
+import { App, CfnOutput, RemovalPolicy, Stack } from "aws-cdk-lib";
+import { HttpApi, HttpIntegrationSubtype, HttpMethod, ParameterMapping } from "aws-cdk-lib/aws-apigatewayv2";
+import { HttpLambdaIntegration, HttpStepFunctionsIntegration } from "aws-cdk-lib/aws-apigatewayv2-integrations";
 import { AttributeType, BillingMode, Table } from "aws-cdk-lib/aws-dynamodb";
-import { EventBus, Rule } from "aws-cdk-lib/aws-events";
+import { Rule, RuleTargetInput } from "aws-cdk-lib/aws-events";
 import { SfnStateMachine } from "aws-cdk-lib/aws-events-targets";
 import { Code, Function, Runtime } from "aws-cdk-lib/aws-lambda";
 import { Queue } from "aws-cdk-lib/aws-sqs";
-import { DefinitionBody, JsonPath, StateMachine, TaskInput } from "aws-cdk-lib/aws-stepfunctions";
-import { DynamoAttributeValue, DynamoPutItem, LambdaInvoke, SqsSendMessage } from "aws-cdk-lib/aws-stepfunctions-tasks";
+import { DefinitionBody, StateMachine, StateMachineType } from "aws-cdk-lib/aws-stepfunctions";
 
+const { definition } = createRequire(import.meta.url)("./machines.cjs");
 const app = new App();
 const stack = new Stack(app, "CdkShop", { description: "Orders" });
-const table = new Table(stack, "Orders", {
-  partitionKey: { name: "id", type: AttributeType.STRING },
+const orders = new Table(stack, "Orders", {
+  partitionKey: { name: "orderId", type: AttributeType.STRING },
   billingMode: BillingMode.PAY_PER_REQUEST,
   removalPolicy: RemovalPolicy.DESTROY,
 });
-const queue = new Queue(stack, "Sent", {
-  visibilityTimeout: Duration.seconds(30),
+const warehouse = new Queue(stack, "Warehouse", {
   deadLetterQueue: { queue: new Queue(stack, "Dead"), maxReceiveCount: 3 },
 });
-const settings = {
-  runtime: Runtime.PYTHON_3_12,
-  code: Code.fromAsset("price"),
-  environment: { FACTOR: app.node.tryGetContext("factor") ?? "2" },
+const mails = new Queue(stack, "Mails");
+const made = (id, name, environment) =>
+  new Function(stack, id, {
+    runtime: Runtime.PYTHON_3_12,
+    code: Code.fromAsset("functions"),
+    handler: `${name}.handler`,
+    environment,
+  });
+const price = made("Price", "price");
+const ask = made("Ask", "ask", { MAILS: mails.queueUrl });
+const decide = made("Decide", "decide");
+const readOrder = made("ReadOrder", "read_order", { ORDERS: orders.tableName });
+
+const machine = (id, name, values, type) =>
+  new StateMachine(stack, id, {
+    stateMachineType: type,
+    definitionBody: DefinitionBody.fromString(JSON.stringify(definition(name, values))),
+  });
+const shared = { Orders: orders.tableName, Warehouse: warehouse.queueUrl };
+const approval = machine("Approval", "approval", { ...shared, Ask: ask.functionArn }, StateMachineType.STANDARD);
+const placed = {
+  ...shared,
+  Price: price.functionArn,
+  Approval: approval.stateMachineArn,
+  ApproveFrom: app.node.tryGetContext("approveFrom") ?? "500",
 };
-const price = new Function(stack, "Price", { handler: "app.handler", ...settings });
-const quote = new Function(stack, "Quote", { handler: "app.quote", ...settings });
+const placeOrder = machine("PlaceOrder", "place-order", placed, StateMachineType.EXPRESS);
+new Rule(stack, "Partner", {
+  eventPattern: { source: ["partner"] },
+  targets: [new SfnStateMachine(placeOrder, { input: RuleTargetInput.fromEventPath("$.detail") })],
+});
+
 const api = new HttpApi(stack, "Api");
 api.addRoutes({
-  path: "/quote/{id}",
-  methods: [HttpMethod.GET],
-  integration: new HttpLambdaIntegration("QuoteIntegration", quote),
+  path: "/orders",
+  methods: [HttpMethod.POST],
+  integration: new HttpStepFunctionsIntegration("PlaceOrderIntegration", {
+    stateMachine: placeOrder,
+    subtype: HttpIntegrationSubtype.STEPFUNCTIONS_START_SYNC_EXECUTION,
+    parameterMapping: new ParameterMapping()
+      .custom("StateMachineArn", placeOrder.stateMachineArn)
+      .custom("Input", "$request.body"),
+  }),
 });
-const ask = new LambdaInvoke(stack, "Ask", {
-  lambdaFunction: price,
-  payload: TaskInput.fromJsonPathAt("$.detail"),
-  outputPath: "$.Payload",
-});
-const keep = new DynamoPutItem(stack, "Keep", {
-  table,
-  resultPath: JsonPath.DISCARD,
-  item: {
-    id: DynamoAttributeValue.fromString(JsonPath.stringAt("$.id")),
-    price: DynamoAttributeValue.numberFromString(JsonPath.stringAt("States.Format('{}', $.price)")),
-  },
-});
-const send = new SqsSendMessage(stack, "Send", { queue, messageBody: TaskInput.fromJsonPathAt("$") });
-const machine = new StateMachine(stack, "Machine", {
-  definitionBody: DefinitionBody.fromChainable(ask.next(keep).next(send)),
-});
-const bus = new EventBus(stack, "Bus");
-new Rule(stack, "Ordered", {
-  eventBus: bus,
-  eventPattern: { source: ["shop"] },
-  targets: [new SfnStateMachine(machine)],
-});
-new CfnOutput(stack, "BusName", { value: bus.eventBusName });
-new CfnOutput(stack, "TableName", { value: table.tableName });
-new CfnOutput(stack, "QueueUrl", { value: queue.queueUrl });
-new CfnOutput(stack, "MachineArn", { value: machine.stateMachineArn });
-new CfnOutput(stack, "FunctionName", { value: price.functionName });
+for (const [path, handler] of [["/orders/{orderId}/decision", decide], ["/orders/{orderId}", readOrder]]) {
+  api.addRoutes({
+    path,
+    methods: [HttpMethod.GET],
+    integration: new HttpLambdaIntegration(`${handler.node.id}Integration`, handler),
+  });
+}
 new CfnOutput(stack, "ApiId", { value: api.apiId });
+new CfnOutput(stack, "WarehouseUrl", { value: warehouse.queueUrl });
+new CfnOutput(stack, "MailsUrl", { value: mails.queueUrl });
+new CfnOutput(stack, "ApprovalArn", { value: approval.stateMachineArn });
