@@ -22,7 +22,7 @@ from statewright.projects.deploy.registry import IGNORED, kind_of
 from statewright.projects.evaluation import Unresolved
 from statewright.projects.functions import CodeError
 from statewright.projects.resources import Place, Resource
-from statewright.projects.supported import is_custom
+from statewright.projects.supported import is_custom, is_evaluated
 from statewright.stacks.journal import STACK_TYPE
 from statewright.stacks.names import MOST_NAME, physical_name
 from statewright.stacks.nested import Nested, NestedFailed
@@ -137,7 +137,7 @@ class Resources:
         if kind.lost:
             return self._placeholder(kind, target, kind.lost)
         missing = lacking(target.type, target.resolved)
-        if missing:
+        if missing and is_evaluated(target.type, target.resolved):
             words = ", ".join(f"The property {{/{name}}} is required" for name in missing)
             raise ResourceFailed(f"Property validation failure: [{words}]")
         tags = {**(stack.source.tags if stack.source is not None else {}), **_own_tags(stack, id)}

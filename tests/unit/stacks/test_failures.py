@@ -151,3 +151,13 @@ def test_exports_are_imported_and_stay_while_they_are_used() -> None:
         changed = {"O": {"Value": "other", "Export": {"Name": "the-name"}}}
         cloud.update_stack(StackName="owner", TemplateBody=template({"T": topic}, Outputs=changed))
         assert status(cloud, "owner") == "UPDATE_ROLLBACK_COMPLETE"
+
+
+def test_a_permission_whose_properties_are_not_read_lacks_none() -> None:
+    permission = {
+        "Type": "AWS::Lambda::Permission",
+        "Properties": {"Action": "lambda:InvokeFunction", "FunctionName": "f", "Principal": "apigateway.amazonaws.com"},
+    }
+    with clouds() as (_, cloud):
+        created(cloud, "shop", template({"Q": queue(), "Allowed": permission}))
+        assert status(cloud, "shop") == "CREATE_COMPLETE"
