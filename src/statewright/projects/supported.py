@@ -33,11 +33,11 @@ _SERVERLESS: Final = frozenset(f"AWS::Serverless::{name}" for name in (
 """Types that become others."""
 
 _LOST: Final = {
-    "AWS::ApiGateway": "only APIs, resources, methods, deployments, stages, models, request validators and gateway "
-    "responses are created",
-    "AWS::ApiGatewayV2": "only APIs, routes, integrations, deployments and stages are created",
-    "AWS::Serverless::Api": "authorizers are not supported yet, so it stays closed",
-    "AWS::Serverless::HttpApi": "authorizers are not supported yet, so it stays closed",
+    "AWS::ApiGateway": "only APIs, resources, methods, authorizers, deployments, stages, models, request validators "
+    "and gateway responses are created",
+    "AWS::ApiGatewayV2": "only APIs, routes, integrations, authorizers, deployments and stages are created",
+    "AWS::Serverless::Api": "its authorizers or policy cannot be made, so it stays closed",
+    "AWS::Serverless::HttpApi": "its authorizers cannot be made, so it stays closed",
     "AWS::Serverless": "GraphQL APIs are not supported, so nothing reaches its targets from outside",
     "AWS::CloudWatch": "only metric alarms are created; the metrics themselves are there",
     "AWS::Cognito": "user pools are not supported, so users cannot sign in",

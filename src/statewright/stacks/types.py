@@ -15,6 +15,7 @@ from statewright.projects.deploy.registry import kind_of
 
 ALL: Final = "*"
 _FIXED: Final = {
+    "AWS::ApiGateway::Authorizer": ("RestApiId",),
     "AWS::ApiGateway::Deployment": ("RestApiId", "DeploymentCanarySettings"),
     "AWS::ApiGateway::GatewayResponse": ("ResponseType", "RestApiId"),
     "AWS::ApiGateway::Method": ("RestApiId", "ResourceId", "HttpMethod"),
@@ -120,9 +121,11 @@ _REQUIRED: Final = {
 
 _IDENTIFIERS: Final = {
     "AWS::ApiGateway::Deployment": ("DeploymentId", "RestApiId"), "AWS::ApiGateway::RestApi": ("RestApiId",),
+    "AWS::ApiGateway::Authorizer": ("RestApiId", "AuthorizerId"),
     "AWS::ApiGateway::Resource": ("RestApiId", "ResourceId"),
     "AWS::ApiGateway::Method": ("RestApiId", "ResourceId", "HttpMethod"),
     "AWS::ApiGateway::Stage": ("RestApiId", "StageName"), "AWS::ApiGatewayV2::Api": ("ApiId",),
+    "AWS::ApiGatewayV2::Authorizer": ("AuthorizerId", "ApiId"),
     "AWS::ApiGatewayV2::Integration": ("ApiId", "IntegrationId"), "AWS::ApiGatewayV2::Route": ("ApiId", "RouteId"),
     "AWS::CloudWatch::Alarm": ("AlarmName",), "AWS::DynamoDB::Table": ("TableName",),
     "AWS::Events::EventBus": ("Name",),

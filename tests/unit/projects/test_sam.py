@@ -455,9 +455,7 @@ def test_a_template_that_forgot_its_transform_is_read(tmp_path: Path) -> None:
     assert "no Transform" in texts(project)[0]
 
 
-@pytest.mark.parametrize(
-    "auth", ["ApiKeyRequired: true", "DefaultAuthorizer: A", "ResourcePolicy: {IpRangeBlacklist: [a]}"]
-)
+@pytest.mark.parametrize("auth", ["DefaultAuthorizer: A", "ResourcePolicy: {IpRangeBlacklist: [a]}"])
 def test_an_api_that_was_meant_to_be_closed_is_not_opened(tmp_path: Path, auth: str) -> None:
     project = serverless(
         tmp_path,

@@ -565,7 +565,15 @@ def test_http_api_events_become_routes_of_one_api(tmp_path: Path) -> None:
         tmp_path,
         """\
         service: shop
-        provider: {name: aws, runtime: python3.12, httpApi: {cors: true}}
+        provider:
+          name: aws
+          runtime: python3.12
+          httpApi:
+            cors: true
+            authorizers:
+              tokens: {identitySource: $request.header.Authorization, issuerUrl: "https://i.example", audience: shop}
+              door: {type: request, functionName: one, resultTtlInSeconds: 60, identitySource: [$request.header.A]}
+              odd: {type: other}
         functions:
           one:
             handler: app.one
@@ -574,13 +582,34 @@ def test_http_api_events_become_routes_of_one_api(tmp_path: Path) -> None:
               - httpApi: "*"
               - httpApi: {method: post, path: orders}
               - httpApi: {method: put, path: /closed, authorizer: {name: jwt}}
+              - httpApi: {method: put, path: /odd, authorizer: odd}
+              - httpApi: {method: put, path: /tokens, authorizer: {name: tokens, scopes: [read]}}
+              - httpApi: {method: put, path: /door, authorizer: {name: door}}
+              - httpApi: {method: put, path: /iam, authorizer: {type: aws_iam}}
+              - httpApi: {method: put, path: /there, authorizer: {type: request, id: abc}}
         """,
     )
-    made = {one.properties["RouteKey"] for one in project.resources.values() if one.type == "AWS::ApiGatewayV2::Route"}
-    assert made == {"GET /orders/{id}", "$default", "POST /orders"}
+    names = ("AuthorizationType", "AuthorizerId", "AuthorizationScopes")
+    made = {
+        one.properties["RouteKey"]: [one.properties[name] for name in names if name in one.properties]
+        for one in project.resources.values()
+        if one.type == "AWS::ApiGatewayV2::Route"
+    }
+    assert made == {
+        "GET /orders/{id}": [], "$default": [], "POST /orders": [], "PUT /iam": ["AWS_IAM"],
+        "PUT /tokens": ["JWT", {"Ref": "HttpApiAuthorizerTokens"}, ["read"]], "PUT /there": ["CUSTOM", "abc"],
+        "PUT /door": ["CUSTOM", {"Ref": "HttpApiAuthorizerDoor"}],
+    }  # fmt: skip
+    assert project.resources["HttpApiAuthorizerTokens"].properties == {
+        "ApiId": {"Ref": "HttpApi"}, "Name": "tokens", "AuthorizerType": "JWT",
+        "IdentitySource": ["$request.header.Authorization"],
+        "JwtConfiguration": {"Issuer": "https://i.example", "Audience": ["shop"]},
+    }  # fmt: skip
+    door = project.resources["HttpApiAuthorizerDoor"].properties
+    assert (door["AuthorizerType"], door["AuthorizerResultTtlInSeconds"]) == ("REQUEST", 60)
     assert project.resources["HttpApi"].properties["CorsConfiguration"]["AllowOrigins"] == ["*"]
     assert project.resources["HttpApiStage"].properties["AutoDeploy"] is True
-    assert [text for text in texts(project) if "stays closed" in text]
+    assert len([text for text in texts(project) if "stays closed" in text]) == 2
 
 
 def test_urls_of_functions(tmp_path: Path) -> None:

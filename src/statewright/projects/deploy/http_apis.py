@@ -1,4 +1,4 @@
-"""HTTP APIs (API Gateway v2): APIs, integrations, routes, deployments and stages."""
+"""HTTP APIs (API Gateway v2): APIs, integrations, authorizers, routes, deployments and stages."""
 
 from __future__ import annotations
 
@@ -18,6 +18,11 @@ _INTEGRATION: Final = (
 )  # fmt: skip
 _ROUTE: Final = (
     "ApiKeyRequired", "AuthorizationScopes", "AuthorizationType", "AuthorizerId", "OperationName", "RouteKey", "Target",
+)  # fmt: skip
+_AUTHORIZER: Final = (
+    "AuthorizerCredentialsArn", "AuthorizerPayloadFormatVersion", "AuthorizerResultTtlInSeconds", "AuthorizerType",
+    "AuthorizerUri", "EnableSimpleResponses", "IdentitySource", "IdentityValidationExpression", "JwtConfiguration",
+    "Name",
 )  # fmt: skip
 _STAGE: Final = (
     "AccessLogSettings", "AutoDeploy", "DefaultRouteSettings", "DeploymentId", "Description", "RouteSettings",
@@ -84,6 +89,8 @@ def _api_id(wanted: Wanted) -> str:
 def _part(site: Site, wanted: Wanted, noun: str, members: tuple[str, ...]) -> Answer:
     """Create a part of an API by its noun, or change it; a part of another API is replaced."""
     api_id, given = _api_id(wanted), wanted.given(*members)
+    if noun == "Authorizer":
+        given = {"Name": wanted.name, "IdentitySource": [], **given}
     key = f"{noun}Id"
     before = wanted.before
     if before is not None and before.ref != TO_COME and before.attributes.get("ApiId") == api_id:
@@ -149,6 +156,7 @@ def _delete_deployment(site: Site, known: Known) -> None:
 KINDS: Final = {
     "AWS::ApiGatewayV2::Api": Kind("HTTP API", api, _delete_api),
     "AWS::ApiGatewayV2::Integration": _of_noun("Integration", _INTEGRATION),
+    "AWS::ApiGatewayV2::Authorizer": _of_noun("Authorizer", _AUTHORIZER),
     "AWS::ApiGatewayV2::Route": _of_noun("Route", _ROUTE),
     "AWS::ApiGatewayV2::Deployment": Kind("deployment", deployment, _delete_deployment),
     "AWS::ApiGatewayV2::Stage": Kind("stage", stage, _delete_stage),

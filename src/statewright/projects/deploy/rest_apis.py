@@ -33,6 +33,12 @@ _METHOD: Final = (
     "AuthorizationType", "AuthorizerId", "ApiKeyRequired", "RequestValidatorId", "OperationName", "RequestParameters",
     "RequestModels", "AuthorizationScopes",
 )  # fmt: skip
+_AUTHORIZER: Final = (
+    "AuthType", "AuthorizerCredentials", "AuthorizerResultTtlInSeconds", "AuthorizerUri", "IdentitySource",
+    "IdentityValidationExpression", "Name", "ProviderARNs", "Type",
+)  # fmt: skip
+_REMOVED: Final = ("identityValidationExpression", "authorizerCredentials")
+"""Members of an authorizer that are taken off when a template no longer has them."""
 _PLACE: Final = ("RestApiId", "ResourceId", "HttpMethod")
 _INTEGRATION: Final = (
     "Type", "Uri", "ConnectionType", "ConnectionId", "Credentials", "RequestParameters", "RequestTemplates",
@@ -263,6 +269,35 @@ def gateway_response(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     return known
 
 
+def authorizer(site: Site, wanted: Wanted) -> Mapping[str, Json]:
+    """Create an authorizer; its settings are changed by patches."""
+    api_id, given = _api_id(wanted), {"name": wanted.name, **_lower(wanted.given(*_AUTHORIZER))}
+    before = wanted.before
+    there = {"restApiId": api_id, "authorizerId": before.ref if before is not None else TO_COME}
+    shown = None
+    if before is not None and before.ref != TO_COME and before.attributes.get("RestApiId") == api_id:
+        shown = site.found(SERVICE, "GetAuthorizer", **there)
+    if shown is None:
+        made = site.create(SERVICE, "CreateAuthorizer", restApiId=api_id, **given).get("id", TO_COME)
+        return {"Ref": made, "AuthorizerId": made, "RestApiId": api_id}
+    pools, own = given.pop("providerARNs", None) or [], shown.get("providerARNs") or []
+    patches: list[JsonObject] = [
+        {"op": "replace", "path": f"/{name}", "value": text_of(value)}
+        for name, value in given.items()
+        if shown.get(name) != value
+    ]
+    patches += [{"op": "remove", "path": f"/{name}"} for name in _REMOVED if name in shown and name not in given]
+    patches += [{"op": "add", "path": "/providerARNs", "value": one} for one in pools if one not in own]
+    patches += [{"op": "remove", "path": "/providerARNs", "value": one} for one in own if one not in pools]
+    if patches:
+        site.change(SERVICE, "UpdateAuthorizer", **there, patchOperations=patches)
+    return {"Ref": there["authorizerId"], "AuthorizerId": there["authorizerId"], "RestApiId": api_id}
+
+
+def _delete_authorizer(site: Site, known: Known) -> None:
+    site.change(SERVICE, "DeleteAuthorizer", restApiId=known.attributes.get("RestApiId"), authorizerId=known.ref)
+
+
 def _delete_api(site: Site, known: Known) -> None:
     site.change(SERVICE, "DeleteRestApi", restApiId=known.ref)
 
@@ -292,6 +327,7 @@ def _delete_stage(site: Site, known: Known) -> None:
 KINDS: Final = {
     "AWS::ApiGateway::RestApi": Kind("REST API", api, _delete_api),
     "AWS::ApiGateway::Resource": Kind("resource of an API", resource, _delete_resource),
+    "AWS::ApiGateway::Authorizer": Kind("authorizer", authorizer, _delete_authorizer),
     "AWS::ApiGateway::Method": Kind("method", method, _delete_method),
     "AWS::ApiGateway::Deployment": Kind("deployment", deployment, _delete_deployment),
     "AWS::ApiGateway::Stage": Kind("stage", stage, _delete_stage),

@@ -1,8 +1,8 @@
 """APIs of the Serverless Application Model: the plain resources that APIs and their events become.
 
-Owns the implicit APIs, the paths of REST APIs, and their deployments. An API whose callers would have to be checked by
-an authorizer is left out with its events: nothing is opened that was meant to be closed. APIs with an OpenAPI document
-are made of it (`documents.py`).
+Owns the implicit APIs, the paths of REST APIs, and their deployments. An API whose authorizer cannot be made is left
+out with its events: nothing is opened that was meant to be closed. APIs with an OpenAPI document are made of it
+(`documents.py`).
 
 Source: Serverless Application Model developer guide, "Api", "HttpApi".
 """
@@ -20,11 +20,10 @@ from statewright.payload import Json
 from statewright.projects.cloudformation import Stack
 from statewright.projects.resources import Place, Resource
 from statewright.projects.sam import documents, rest_parts
+from statewright.projects.sam.authorizers import NONE, ApiAuth, CannotGuard
 
 IMPLICIT_REST: Final = "ServerlessRestApi"
 IMPLICIT_HTTP: Final = "ServerlessHttpApi"
-_OPEN: Final = frozenset({"UsagePlan", "AddDefaultAuthorizerToCorsPreflight", "Authorizers"})
-"""Members of an API's `Auth` that ask for no authorizer of every event."""
 _HTTP_API: Final = ("Description", "DisableExecuteApiEndpoint", "Name")
 _HTTP_STAGE: Final = ("AccessLogSettings", "DefaultRouteSettings", "RouteSettings", "StageVariables")
 _HTTP_USED: Final = (*_HTTP_API, *_HTTP_STAGE, *documents.PROPERTIES, "CorsConfiguration", "StageName")
@@ -33,25 +32,16 @@ _SILENT: Final = frozenset({
     "AlwaysDeploy", "Auth", "EndpointConfiguration", "OpenApiVersion", "PropagateTags", "Tags",
 })  # fmt: skip
 """Properties that `closed_why` judges, or whose absence changes no answer of an API."""
+_WRITE_IT: Final = "which is not supported: write its security there"
 _ANY: Final = ("ANY", "*", "X-AMAZON-APIGATEWAY-ANY-METHOD")
 
 
 def closed_why(given: Mapping[str, Json]) -> str | None:
     """The reason why an API is left out, by its properties; `None` for one that is made."""
-    auth = given.get("Auth")
-    if auth is not None and not (isinstance(auth, dict) and auth.keys() <= _OPEN):
-        return "authorizers and policies of APIs are not supported yet, so it stays closed"
     body = given.get("DefinitionBody")
     if isinstance(body, dict) and "Fn::Transform" in body:
         return "its OpenAPI document is in a bucket, which a file cannot include: name a local file, or deploy a stack"
     return None
-
-
-def _is_guarded(given: Mapping[str, Json]) -> bool:
-    """True if an event asks for an authorizer of its own."""
-    auth = given.get("Auth")
-    wanted = auth.get("Authorizer") if isinstance(auth, dict) else None
-    return wanted not in (None, "NONE") or bool(isinstance(auth, dict) and auth.get("ResourcePolicy"))
 
 
 class ApiEvents:
@@ -66,10 +56,15 @@ class ApiEvents:
         """The methods of REST APIs that are made, by API and path."""
         self._closed: dict[str, str] = {}
         self._documents = documents.Documents(stack)
+        self._auth: dict[str, ApiAuth] = {}
+        """`Auth` of the APIs, by their ids."""
         self._shared = shared
         for name, section in ((IMPLICIT_REST, "Api"), (IMPLICIT_HTTP, "HttpApi")):
             settings = shared.get(section)
-            why = closed_why(settings) if isinstance(settings, dict) else None
+            if not isinstance(settings, dict):
+                continue
+            auth = stack.fold(settings.get("Auth"), ("Globals", section, "Auth"))
+            why = closed_why(settings) or self._read_auth(stack.prefix + name, section == "HttpApi", auth)
             if why is not None:
                 self._closed[stack.prefix + name] = why
 
@@ -80,12 +75,14 @@ class ApiEvents:
         """
         shared = self._shared.get(resource.type.rpartition("::")[2])
         whole = {**(shared if isinstance(shared, dict) else {}), **(written if isinstance(written, dict) else {})}
-        why = closed_why(whole)
+        steps = (*self._stack.steps(resource.id), "Properties")
+        is_http = resource.type.endswith("HttpApi")
+        auth = self._stack.fold(whole.get("Auth"), (*steps, "Auth"), resource.id)
+        has_document = any(whole.get(name) for name in ("DefinitionBody", "DefinitionUri"))
+        why = closed_why(whole) or self._read_auth(resource.id, is_http, auth, has_document=has_document)
         if why is not None:
             self._closed[resource.id] = why
             return why
-        steps = (*self._stack.steps(resource.id), "Properties")
-        is_http = resource.type.endswith("HttpApi")
         used = _HTTP_USED if is_http else _REST_USED
         for name in whole.keys() - {*used, *_SILENT}:
             place = self._stack.place((*steps, name))
@@ -102,9 +99,9 @@ class ApiEvents:
     def http(self, owner: str, place: Place, event: str, target: Json, given: Mapping[str, Json]) -> str | None:
         """Make a route of an HTTP API to a function; returns why it is left out, if it is."""
         api = self._api_of(given.get("ApiId"), IMPLICIT_HTTP)
-        why = self._why_not(api, given)
-        if why is not None:
-            return why
+        allowed = self._authorization(api, given, place, is_http=True)
+        if isinstance(allowed, str):
+            return allowed
         if api == self._stack.prefix + IMPLICIT_HTTP and api not in self._made:
             self._http(api, place, self._of_globals("HttpApi", _HTTP_USED, {"Name", "StageName"}))
         if api is not None and api in self._documents:
@@ -123,7 +120,7 @@ class ApiEvents:
         key = f"{_method_of(given)} {given['Path']}" if given.get("Path") not in (None, "$default") else "$default"
         route = {
             "ApiId": reference, "RouteKey": key,
-            "Target": {"Fn::Join": ["/", ["integrations", {"Ref": f"{own}Integration"}]]},
+            "Target": {"Fn::Join": ["/", ["integrations", {"Ref": f"{own}Integration"}]]}, **allowed,
         }  # fmt: skip
         self._add(f"{own}Route", "AWS::ApiGatewayV2::Route", route, place)
         stage = self._made.get(self._http_stage_id(api)) if api else None
@@ -139,12 +136,12 @@ class ApiEvents:
         api = self._api_of(given.get("RestApiId"), IMPLICIT_REST)
         if api is None:
             return "RestApiId must be a Ref of an API of the template"
-        why = self._why_not(api, given)
-        if why is not None:
-            return why
+        allowed = self._authorization(api, given, place, is_http=False)
+        if isinstance(allowed, str):
+            return allowed
         if api not in self._rest:
             self._declare_rest(api, place, self._of_globals("Api", _REST_USED, {"Name", "StageName"}))
-        auth, path, method = given.get("Auth"), str(given.get("Path", "/")), _method_of(given)
+        path, method = str(given.get("Path", "/")), _method_of(given)
         if is_machine:
             integrated = rest_parts.started(target, self._uri("states:action/StartExecution"), given)
         else:
@@ -157,10 +154,8 @@ class ApiEvents:
             return None
         settings: dict[str, Json] = {
             "RestApiId": {"Ref": api}, "ResourceId": self._path(api, path, place), "HttpMethod": method,
-            "AuthorizationType": "NONE", **integrated, **self._checked(api, place, given),
+            **allowed, **integrated, **self._checked(api, place, given),
         }  # fmt: skip
-        if isinstance(auth, dict) and auth.get("ApiKeyRequired"):
-            settings["ApiKeyRequired"] = True
         self._add(f"{owner}{event}Method", "AWS::ApiGateway::Method", settings, place)
         self._paths.setdefault(api, {}).setdefault(path, set()).add(method)
         return None
@@ -218,6 +213,7 @@ class ApiEvents:
             if not methods and api not in self._documents:
                 continue
             parts: list[Json] = [one.properties for one in methods]
+            parts += [one.properties for one in self._made.values() if one.type == "AWS::ApiGateway::Authorizer"]
             if api in self._documents:
                 parts.append(self._documents.text(api))
             text = json.dumps(parts, sort_keys=True, default=str)
@@ -293,10 +289,32 @@ class ApiEvents:
         found = named.get("Ref") if isinstance(named, dict) and len(named) == 1 else None
         return found if isinstance(found, str) else None
 
-    def _why_not(self, api: str | None, given: Mapping[str, Json]) -> str | None:
+    def _read_auth(self, api: str, is_http: bool, given: Json, *, has_document: bool = False) -> str | None:
+        """Read the `Auth` of an API; returns why the API is left out, if it is."""
+        try:
+            auth = self._auth[api] = ApiAuth.of(api, is_http, self._uri(rest_parts.FUNCTIONS), given)
+        except CannotGuard as problem:
+            return f"{problem}, so it stays closed"
+        if has_document and (auth.default != NONE or auth.key_required):
+            return f"its Auth would change its OpenAPI document, {_WRITE_IT}, so it stays closed"
+        return None
+
+    def _authorization(
+        self, api: str | None, given: Mapping[str, Json], place: Place, *, is_http: bool
+    ) -> dict[str, Json] | str:
+        """The properties of an event's route or method; a text for one that is left out."""
         if api in self._closed:
             return self._closed[api]
-        return "authorizers are not supported yet, so it stays closed" if _is_guarded(given) else None
+        auth = self._auth.get(api or "") or ApiAuth(api or "", is_http, self._uri(rest_parts.FUNCTIONS))
+        try:
+            properties, name = auth.of_event(given.get("Auth"))
+            if api is not None and api in self._documents and properties != {"AuthorizationType": NONE}:
+                raise CannotGuard(f"its Auth would change the OpenAPI document of its API, {_WRITE_IT}")
+            if name is not None and auth.id(name) not in self._made:
+                self._add(auth.id(name), *auth.resource(name), place)
+        except CannotGuard as problem:
+            return f"{problem}, so it stays closed"
+        return properties
 
     def _add(self, own: str, kind: str, properties: Mapping[str, Json], place: Place) -> None:
         self._made[own] = Resource(own, kind, dict(properties), (), place)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from statewright.payload import Json
+from statewright.projects.serverless.http_authorizers import authorization
 from statewright.projects.serverless.service import Service, normalized, renamed
 from statewright.projects.sources import Steps
 
@@ -32,8 +33,6 @@ _HEADERS: Final = (
 def add_route(service: Service, key: str, function_arn: Json, given: Json, at: Steps) -> str | None:
     """Make what an event `httpApi` of a function stands for; returns why it is left out, if it is."""
     settings: Mapping[str, Json] = given if isinstance(given, dict) else {}
-    if settings.get("authorizer"):
-        return "authorizers are not supported yet, so it stays closed"
     if isinstance(given, dict):
         method, path = str(settings.get("method", "*")).upper(), settings.get("path")
     else:
@@ -48,6 +47,9 @@ def add_route(service: Service, key: str, function_arn: Json, given: Json, at: S
     api: Json = {"Ref": API} if named is None else named
     if named is None and API not in service.sections.get("Resources", {}):
         _add_api(service, options, at)
+    allowed = authorization(service, settings.get("authorizer"), options, api, at)
+    if isinstance(allowed, str):
+        return allowed
     letters = re.sub("[^A-Za-z0-9]", "", key.title())
     integration = f"HttpApiIntegration{letters}"
     if integration not in service.sections.get("Resources", {}):
@@ -61,7 +63,7 @@ def add_route(service: Service, key: str, function_arn: Json, given: Json, at: S
     where = "/" + str(path).strip("/") if not is_default else ""
     route = {
         "ApiId": api, "RouteKey": "$default" if is_default else f"{word} {where}",
-        "Target": {"Fn::Join": ["/", ["integrations", {"Ref": integration}]]},
+        "Target": {"Fn::Join": ["/", ["integrations", {"Ref": integration}]]}, **allowed,
     }  # fmt: skip
     own = re.sub("[^A-Za-z0-9]", "", where.replace("{", "Var").replace("+}", "Proxy").title()) or "Default"
     service.add(f"HttpApiRoute{word.title()}{own}", "AWS::ApiGatewayV2::Route", route, at)
