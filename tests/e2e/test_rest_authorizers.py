@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
 from tests.e2e.conftest import Server
-from tests.e2e.test_http_apis import SHOWN, called
+from tests.e2e.test_http_apis import called
 from tests.e2e.test_http_authorizers import invocation
 from tests.e2e.test_lambda import made
 
@@ -33,6 +34,15 @@ def handler(event, context):
     if word == "nobody":
         del answer["principalId"]
     return answer
+"""
+COUNTED = """
+import json
+invocations = 0
+
+def handler(event, context):
+    global invocations
+    invocations += 1
+    return {"body": json.dumps({**event, "invocations": invocations})}
 """
 FROM_REQUEST = """
 def handler(event, context):
@@ -59,7 +69,7 @@ def guarded(server: Server, gateway: Any, code: str = TOKENS, method: Any = None
             "identitySource": "method.request.header.X-Token", "authorizerResultTtlInSeconds": 0, **settings,
         },
     )  # fmt: skip
-    function = made(compute, SHOWN.replace('{"event": event}', '{"body": __import__("json").dumps(event)}'))
+    function = made(compute, COUNTED)
     for part in ("a", "b"):
         resource = gateway.create_resource(restApiId=api["id"], parentId=api["rootResourceId"], pathPart=part)
         where = {"restApiId": api["id"], "resourceId": resource["id"], "httpMethod": "GET"}
@@ -188,6 +198,55 @@ def test_operations(server, gateway):
         restApiId=api, name="spare", type="REQUEST", authorizerUri=invocation("f"), authorizerResultTtlInSeconds=0
     )
     gateway.delete_authorizer(restApiId=api, authorizerId=spare["id"])
+
+
+def test_an_authorizer_is_tried_without_a_request(server, gateway):
+    api = guarded(server, gateway, authorizerResultTtlInSeconds=300)
+    [door] = gateway.get_authorizers(restApiId=api)["items"]
+    where = {"restApiId": api, "authorizerId": door["id"]}
+    shown = gateway.test_invoke_authorizer(**where, headers={"X-Token": "Allow"}, pathWithQueryString="/a?b=1")
+    assert (shown["clientStatus"], shown["principalId"]) == (200, "ada")
+    [statement] = json.loads(shown["policy"])["Statement"]
+    assert statement["Resource"].endswith(f":{api}/ESTestInvoke-stage/GET/a")
+    assert gateway.test_invoke_authorizer(**where, headers={"X-Token": "Deny"})["clientStatus"] == 200
+    for token, status in (("unauthorized", 401), ("raise", 500), ("Perhaps", 500)):
+        assert gateway.test_invoke_authorizer(**where, headers={"X-Token": token})["clientStatus"] == status
+    assert gateway.test_invoke_authorizer(**where)["clientStatus"] == 401
+    assert ask(server, api, "Allow").json["requestContext"]["authorizer"]["calls"] == "6", "nothing is remembered"
+
+
+@pytest.mark.slow
+def test_authorizers_survive_a_crash(tmp_path):
+    first = Server(tmp_path / "data")
+    api = guarded(first, first.client("apigateway"))
+    assert ask(first, api, "Allow").status == 200
+    first.kill()
+    second = Server(tmp_path / "data")
+    try:
+        [door] = second.client("apigateway").get_authorizers(restApiId=api)["items"]
+        assert door["identitySource"] == "method.request.header.X-Token"
+        assert [ask(second, api, "Allow").status, ask(second, api, "Deny").status] == [200, 403]
+    finally:
+        assert second.stop() == 0
+
+
+def test_mapping_templates_see_the_caller(server, gateway):
+    api = guarded(server, gateway, authorizerResultTtlInSeconds=60)
+    resources = gateway.get_resources(restApiId=api)["items"]
+    where = {"restApiId": api, "resourceId": next(one["id"] for one in resources if one["path"] == "/a"),
+             "httpMethod": "GET"}  # fmt: skip
+    gateway.put_integration(**where, type="MOCK", requestTemplates={"application/json": '{"statusCode": 200}'})
+    gateway.put_method_response(**where, statusCode="200")
+    text = '{"who": "$context.authorizer.principalId", "yes": "$context.authorizer.yes"}'
+    gateway.put_integration_response(**where, statusCode="200", responseTemplates={"application/json": text})
+    gateway.create_deployment(restApiId=api, stageName="dev")
+    assert ask(server, api, "Allow").json == {"who": "ada", "yes": "true"}
+
+
+def test_a_refusal_does_not_reach_the_integration(server, gateway):
+    api = guarded(server, gateway)
+    assert [ask(server, api, token).status for token in (None, "Deny", "raise", "nested")] == [401, 403, 500, 500]
+    assert ask(server, api, "Allow").json["invocations"] == 1
 
 
 @pytest.mark.parametrize(

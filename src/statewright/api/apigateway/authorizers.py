@@ -11,15 +11,22 @@ from statewright.api.apigatewayv2.changes import change
 from statewright.api.operations import App, Call, operation
 from statewright.apis.apis import Held
 from statewright.apis.authorizers.checks import check_rest_authorizer
-from statewright.apis.authorizers.guards import REST_TTL_SECONDS
-from statewright.apis.errors import conflict, not_found
+from statewright.apis.authorizers.guards import COGNITO, REST_TTL_SECONDS, rest_authorizer
+from statewright.apis.authorizers.lambda_authorizers import LambdaGuard
+from statewright.apis.authorizers.verdicts import DENIED
+from statewright.apis.calls import CallContext, Request
+from statewright.apis.errors import bad_request, conflict, not_found
+from statewright.apis.gateway_responses import STATUSES
 from statewright.apis.records import AUTHORIZER, RESOURCE, Member
-from statewright.payload import Json, JsonMapping, JsonObject
+from statewright.functions.outcomes import Invoked
+from statewright.payload import Json, JsonMapping, JsonObject, dump_json, parse_json
 
 _AUTHORIZER: Final = (
     "name", "type", "providerARNs", "authType", "authorizerUri", "authorizerCredentials", "identitySource",
     "identityValidationExpression", "authorizerResultTtlInSeconds",
 )  # fmt: skip
+TEST_STAGE: Final = "ESTestInvoke-stage"
+"""The stage in method ARNs of tests. Source: developer guide, "Use API Gateway Lambda authorizers"."""
 _AUTH_TYPES: Final = {"COGNITO_USER_POOLS": "cognito_user_pools"}
 
 
@@ -105,3 +112,42 @@ async def flush_stage_authorizers_cache(app: App, _call: Call, request: Json) ->
     held = api_of(app, request)
     app.services.data_plane.guards.results.flush(held.api.id, stage_of(held, request["stageName"]).id)
     return {}
+
+
+@operation("apigateway", "TestInvokeAuthorizer")
+async def test_invoke_authorizer(app: App, call: Call, request: Json) -> Json:
+    """Ask a Lambda authorizer about a request that is not sent. A policy that denies is a good answer, too."""
+    held = api_of(app, request)
+    found = _found(held, request["authorizerId"])
+    if found.settings["type"] == COGNITO:
+        raise bad_request("This version of Statewright tests Lambda authorizers only: call the API with a token.")
+    data_plane, config, began_ms = app.services.data_plane, app.config, app.clock.now_ms()
+    given = _request(request)
+    context = CallContext(
+        config.account, config.region, held.api.id, TEST_STAGE, "", call.request_id, began_ms, given.host, given.path,
+        stage_variables=request.get("stageVariables") or {}, http_method=given.method,
+        identity={"sourceIp": given.source_ip},
+    )  # fmt: skip
+    answers: list[bytes] = []
+
+    async def invoke(name: str, payload: bytes, timeout_ms: int) -> Invoked:
+        done = await data_plane.guards.invoke(name, payload, timeout_ms)
+        answers.append(done.payload)
+        return done
+
+    asked = rest_authorizer(found.id, {**found.settings, "authorizerResultTtlInSeconds": 0})
+    refused = await LambdaGuard(asked, invoke, data_plane.guards.results, app.clock)(given, context)
+    shown: JsonObject = {"clientStatus": 200, "latency": app.clock.now_ms() - began_ms, "log": ""}
+    if refused is not None and refused.kind != DENIED:
+        return {**shown, "clientStatus": STATUSES[refused.kind], "log": refused.kind}
+    answer = parse_json(answers[0])
+    return {**shown, "principalId": answer["principalId"], "policy": dump_json(answer["policyDocument"])}
+
+
+def _request(request: JsonMapping) -> Request:
+    """The request that a test describes."""
+    path, _, query = (request.get("pathWithQueryString") or "/").partition("?")
+    headers = [(name, value) for name, value in (request.get("headers") or {}).items()]
+    headers += [(name, one) for name, values in (request.get("multiValueHeaders") or {}).items() for one in values]
+    body = (request.get("body") or "").encode()
+    return Request("GET", path, path, query, tuple(headers), body, "127.0.0.1", TEST_STAGE)
