@@ -13,9 +13,13 @@ import math
 from base64 import urlsafe_b64decode
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
 
 from statewright.payload import Json, JsonMapping, JsonObject, JsonTextError, parse_json
+
+if TYPE_CHECKING:
+    from joserfc.jwk import RSAKey
 
 ALGORITHMS: Final = ("RS256", "RS384", "RS512")
 """Source: developer guide, only RSA-based algorithms."""
@@ -83,17 +87,23 @@ def check_signature(token: Token, key: JsonMapping) -> None:
     try:
         from joserfc import jws
         from joserfc.errors import JoseError
-        from joserfc.jwk import RSAKey
     except ImportError:
         raise LibraryMissing from None
     algorithm = str(token.header["alg"])
     if key.get("kty") != "RSA" or key.get("alg", algorithm) != algorithm or key.get("use", "sig") != "sig":
         raise TokenRefused("the key of the token is not for its signing method")
     try:
-        public = RSAKey.import_key({name: key[name] for name in ("kty", "n", "e")})
-        jws.deserialize_compact(token.text, public, algorithms=[algorithm])
+        jws.deserialize_compact(token.text, _public_key(key["n"], key["e"]), algorithms=[algorithm])
     except (JoseError, ValueError, KeyError, TypeError):
         raise TokenRefused("the token has an invalid signature") from None
+
+
+@lru_cache(maxsize=256)
+def _public_key(modulus: str, exponent: str) -> RSAKey:
+    """A public key, read once: that takes as long as a signature's check. Raises: JoseError, ValueError, TypeError."""
+    from joserfc.jwk import RSAKey
+
+    return RSAKey.import_key({"kty": "RSA", "n": modulus, "e": exponent})
 
 
 def check_claims(token: Token, issuer: str, audience: Iterable[str], now_ms: int) -> None:

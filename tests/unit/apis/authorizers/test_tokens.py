@@ -6,12 +6,14 @@ import base64
 import hashlib
 import hmac
 import json
+import sys
 from typing import Any
 
 import pytest
 
 from statewright.apis.authorizers.tokens import (
     LONGEST_TOKEN,
+    LibraryMissing,
     Token,
     TokenRefused,
     check_claims,
@@ -129,6 +131,13 @@ def test_a_token_without_a_key_id(kid):
 def test_keys_that_are_not_for_signatures(change):
     with pytest.raises(TokenRefused):
         check_signature(Token.of(SIGNER.sign(CLAIMS)), {**SIGNER.jwk, **change})
+
+
+def test_without_the_library_nothing_is_checked(monkeypatch):
+    token = Token.of(SIGNER.sign(CLAIMS))
+    monkeypatch.setitem(sys.modules, "joserfc", None)
+    with pytest.raises(LibraryMissing):
+        check_signature(token, SIGNER.jwk)
 
 
 def test_scopes_and_claims_as_texts():
