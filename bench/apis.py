@@ -2,9 +2,9 @@
 
     .venv/bin/python bench/apis.py [ROUNDS]
 
-Each round sends the same number of requests to an operation (Invoke, StartSyncExecution) and to an HTTP API in front of
-it, one after the other on one connection; the difference of a pair is what the API adds. CPU is that of the server's
-process; workers of functions are processes of their own.
+Each round sends the same number of requests to an operation (Invoke, StartSyncExecution) and to an HTTP API or a URL in
+front of it, one after the other on one connection; the difference of a pair is what that adds. CPU is that of the
+server's process; workers of functions are processes of their own.
 """
 
 from __future__ import annotations
@@ -41,10 +41,11 @@ def client(served: Served, service: str) -> Any:
     return boto3.client(service, endpoint_url=served.endpoint, **keys)
 
 
-def prepared(served: Served) -> tuple[str, str, str]:
-    """The ids of an API with the routes /lambda and /sync, and the ARNs of what is behind them."""
+def prepared(served: Served) -> tuple[str, str, str, str]:
+    """The id of an API with the routes /lambda and /sync, the ARNs of what is behind them, the host of a URL."""
     runtime = "python{}.{}".format(*sys.version_info)
-    function = client(served, "lambda").create_function(
+    functions = client(served, "lambda")
+    function = functions.create_function(
         FunctionName="echo", Runtime=runtime, Handler="app.handler", Role=ROLE, Code={"ZipFile": package()}
     )["FunctionArn"]
     machine = client(served, "stepfunctions").create_state_machine(
@@ -62,7 +63,10 @@ def prepared(served: Served) -> tuple[str, str, str]:
         made = gateway.create_integration(ApiId=api, IntegrationType="AWS_PROXY", **settings)["IntegrationId"]
         gateway.create_route(ApiId=api, RouteKey=key, Target=f"integrations/{made}")
     gateway.create_stage(ApiId=api, StageName="$default", AutoDeploy=True)
-    return api, function, machine
+    url = functions.create_function_url_config(FunctionName="echo", AuthType="NONE")["FunctionUrl"]
+    opening = {"Action": "lambda:InvokeFunctionUrl", "Principal": "*", "FunctionUrlAuthType": "NONE"}
+    functions.add_permission(FunctionName="echo", StatementId="open", **opening)
+    return api, function, machine, url.removeprefix("http://").rstrip("/")
 
 
 def sender(served: Served, path: str, headers: dict[str, str], body: bytes) -> Callable[[], None]:
@@ -89,21 +93,25 @@ def main(rounds: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         served = Served(Path(folder) / "data")
         served.start()
-        api, function, machine = prepared(served)
+        api, function, machine, url = prepared(served)
         host = {"Host": f"{api}.execute-api.localhost", "Content-Type": "application/json"}
         path = f"/2015-03-31/functions/{function}/invocations"
         target = {"X-Amz-Target": "AWSStepFunctions.StartSyncExecution", "Content-Type": "application/x-amz-json-1.0"}
         started = json.dumps({"stateMachineArn": machine, "input": BODY.decode()}).encode()
+        invoke, at_url = sender(served, path, {}, BODY), {**host, "Host": url}
         pairs = {
-            "Invoke": (sender(served, path, {}, BODY), sender(served, "/lambda", host, BODY)),
-            "StartSyncExecution": (sender(served, "/", target, started), sender(served, "/sync", host, BODY)),
-        }
+            "Invoke; through an HTTP API": (invoke, sender(served, "/lambda", host, BODY)),
+            "Invoke; through a function URL": (invoke, sender(served, "/lambda", at_url, BODY)),
+            "StartSyncExecution; through an HTTP API": (
+                sender(served, "/", target, started), sender(served, "/sync", host, BODY),
+            ),
+        }  # fmt: skip
         for name, (direct, through) in pairs.items():
             cost_us(served, direct), cost_us(served, through)
             found = [(cost_us(served, direct), cost_us(served, through)) for _ in range(rounds)]
             added = statistics.median(one - other for other, one in found)
             alone = statistics.median(other for other, _ in found)
-            print(f"{name}: {alone:.0f} us of server CPU; through an HTTP API {added:+.0f} us")
+            print(f"{name}: {alone:.0f} us of server CPU {added:+.0f} us")
         served.stop()
 
 

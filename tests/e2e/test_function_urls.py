@@ -259,3 +259,34 @@ def test_cors_is_answered_by_the_url_and_added_to_responses(server, functions):
     assert answer.headers["access-control-expose-headers"] == ["x-two"]
     elsewhere = {**page, "Origin": "https://b.example"}
     assert called(server, host, "GET", "/", elsewhere).status == 403
+
+
+def test_a_url_of_another_region_answers_at_its_own_host(server, functions):
+    region = "eu-west-1"
+    elsewhere = server.client("lambda", region=region)
+    name = made(elsewhere, "handler = lambda event, context: context.invoked_function_arn\n")
+    host = opened(elsewhere, name)
+    url_id = host.partition(".")[0]
+    arn = f"arn:aws:lambda:{region}:000000000000:function:{name}".encode()
+    assert host.startswith(f"{url_id}.lambda-url.{region}.")
+    assert called(server, host).body == arn
+    assert asked(server, f"127.0.0.1:{server.port}", "GET", f"/_urls/{url_id}/").body == arn
+    assert called(server, host.replace(region, "us-east-1")).status == 403
+    assert called(server, host.replace(region, "ap-south-1")).status == 403
+
+
+@pytest.mark.slow
+def test_urls_survive_a_kill(tmp_path):
+    server = Server(tmp_path / "data")
+    functions = server.client("lambda")
+    name = made(functions, "handler = lambda event, context: 'here'\n")
+    url_id = opened(functions, name, Cors={"AllowOrigins": ["https://a.example"]}).partition(".")[0]
+    server.kill()
+    again = Server(tmp_path / "data")
+    try:
+        shown = again.client("lambda").get_function_url_config(FunctionName=name)
+        assert shown["FunctionUrl"] == f"http://{url_id}.lambda-url.us-east-1.localhost:{again.port}/"
+        assert shown["Cors"] == {"AllowOrigins": ["https://a.example"]}
+        assert called(again, urlsplit(shown["FunctionUrl"]).netloc).body == b"here"
+    finally:
+        again.kill()

@@ -56,7 +56,9 @@ UNENFORCED: Final[dict[tuple[str, str], Unenforced]] = {
     ("sns", "AddPermission"): Unenforced(_TOPIC),
     ("sns", "CreateTopic"): Unenforced(_TOPIC, _in_attributes),
     ("sns", "SetTopicAttributes"): Unenforced(_TOPIC, lambda request: request["AttributeName"] == "Policy"),
-    ("lambda", "AddPermission"): Unenforced("function policies"),
+    ("lambda", "AddPermission"): Unenforced(
+        "function policies", lambda request: not request.get("FunctionUrlAuthType")
+    ),
     ("events", "PutPermission"): Unenforced("event bus policies"),
     ("secretsmanager", "PutResourcePolicy"): Unenforced("policies of secrets"),
     ("ecr", "SetRepositoryPolicy"): Unenforced("policies of repositories"),

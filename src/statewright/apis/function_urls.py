@@ -8,6 +8,7 @@ Source: Lambda developer guide, "Invoking Lambda function URLs"; recorded answer
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,6 +25,8 @@ from statewright.errors import ApiError
 from statewright.functions.access.urls import NONE, OpenedUrl
 from statewright.functions.functions import Functions
 from statewright.limits import FUNCTION_REQUEST_BYTES
+
+log = logging.getLogger("statewright.apis")
 
 _FORBIDDEN: Final = orjson.dumps({
     "Message": "Forbidden. For troubleshooting Function URL authorization issues, see: "
@@ -108,6 +111,7 @@ class FunctionUrls:
         except ApiError as error:
             if error.status == 429:
                 return refused(429, error.code, error.message)
+            log.warning("the URL of %s was answered with 502: %s: %s", found.target, error.code, error.message)
             return _failed()
         if done.function_error is not None:
             return _failed()

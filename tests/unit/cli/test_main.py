@@ -57,6 +57,7 @@ def test_help_lists_the_commands_of_this_version(statewright: Run, arguments: tu
         "object",
         "table",
         "function",
+        "api",
         "topic",
         "limit",
         "env",
