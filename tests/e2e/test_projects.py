@@ -62,6 +62,41 @@ def outcomes(shown: dict[str, Any]) -> dict[str, str]:
     return {one["id"]: one["outcome"] for one in shown["resources"]}
 
 
+def test_a_strict_deployment_leaves_nothing_out(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):  # fmt: skip
+    name = f"s{uuid4().hex[:8]}"
+    place = tmp_path / "template.yaml"
+    place.write_text(
+        f"Resources:\n  Work: {{Type: 'AWS::SQS::Queue', Properties: {{QueueName: {name}}}}}\n"
+        "  Net: {Type: 'AWS::EC2::VPC'}\n"
+    )
+    command = ["deploy", str(place), "--endpoint", server.url]
+    assert run_command([*command, "--strict"]) == 1
+    assert "these resources would be left out: Net (AWS::EC2::VPC)" in capsys.readouterr().err
+    assert "QueueUrls" not in server.client("sqs").list_queues(QueueNamePrefix=name)
+    assert run_command(command) == 0
+
+
+def test_a_local_nested_template_is_part_of_its_project(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):  # fmt: skip
+    name = f"s{uuid4().hex[:8]}"
+    (tmp_path / "child.yaml").write_text(
+        f"Resources:\n  Work: {{Type: 'AWS::SQS::Queue', Properties: {{QueueName: {name}}}}}\n"
+        "Outputs: {Name: {Value: !GetAtt Work.QueueName}}\n"
+    )
+    place = tmp_path / "template.yaml"
+    place.write_text(
+        "Resources:\n  Inner: {Type: 'AWS::CloudFormation::Stack', Properties: {TemplateURL: ./child.yaml}}\n"
+        f"  Said: {{Type: 'AWS::SSM::Parameter', Properties: {{Name: {name}, Type: String, "
+        "Value: !GetAtt Inner.Outputs.Name}}\n"
+    )
+    code, shown = deploy(capsys, server, place)
+    assert (code, outcomes(shown)) == (0, {"InnerWork": "created", "Said": "created"})
+    assert server.client("ssm").get_parameter(Name=name)["Parameter"]["Value"] == name
+
+
 def test_a_machine_of_another_project_is_refused(server: Server, shop: Path, capsys: pytest.CaptureFixture[str]):
     mark = shop.name
     deploy(capsys, server, shop)

@@ -398,3 +398,28 @@ def test_aws_secretsmanager_secret_and_version(server: Server):
 
 def test_the_provider_itself_asks_who_it_is(server: Server):
     assert Provider(server, "sts")("get_caller_identity")["Account"] == ACCOUNT
+
+
+def test_aws_cloudformation_stack(server: Server):
+    """Source: the provider's documentation of the resource: its arguments and attributes."""
+    call = Provider(server, "cloudformation")
+    body = {"Resources": {"Q": {"Type": "AWS::SQS::Queue"}}, "Outputs": {"Q": {"Value": {"Ref": "Q"}}}}
+    given: dict[str, Any] = {"StackName": call.name, "Tags": [{"Key": "a", "Value": "b"}], "Capabilities": []}
+    stack = call(
+        "create_stack", **given, TemplateBody=json.dumps(body), ClientRequestToken=f"terraform-{call.name}",
+        OnFailure="ROLLBACK", TimeoutInMinutes=5,
+    )["StackId"]  # fmt: skip
+    call.client.get_waiter("stack_create_complete").wait(StackName=stack, WaiterConfig={"Delay": 1})
+    (shown,) = call("describe_stacks", StackName=stack)["Stacks"]
+    assert (shown["StackStatus"], shown["TimeoutInMinutes"]) == ("CREATE_COMPLETE", 5)
+    assert [one["OutputKey"] for one in shown["Outputs"]] == ["Q"]
+    assert call("get_template", StackName=stack, TemplateStage="Original")["TemplateBody"] == body
+    body["Resources"]["R"] = {"Type": "AWS::SQS::Queue"}
+    call("update_stack", **given, TemplateBody=json.dumps(body), ClientRequestToken=f"terraform-2-{call.name}")
+    call.client.get_waiter("stack_update_complete").wait(StackName=stack, WaiterConfig={"Delay": 1})
+    tokens = {one.get("ClientRequestToken") for one in call("describe_stack_events", StackName=stack)["StackEvents"]}
+    assert f"terraform-2-{call.name}" in tokens
+    call("delete_stack", StackName=call.name, ClientRequestToken=f"terraform-3-{call.name}")
+    call.client.get_waiter("stack_delete_complete").wait(StackName=stack, WaiterConfig={"Delay": 1})
+    assert call("describe_stacks", StackName=stack)["Stacks"][0]["StackStatus"] == "DELETE_COMPLETE"
+    assert call.says("describe_stacks", StackName=call.name) == "ValidationError"

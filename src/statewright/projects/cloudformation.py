@@ -338,6 +338,10 @@ class Stack:
         """The id in the project of a resource of this stack; other names as they are."""
         return self.prefix + name if self.prefix and name in self.section("Resources") else name
 
+    def holds(self, value: Json) -> bool:
+        """True if a condition that stands outside of `Conditions` holds. Raises: Unresolved."""
+        return self._truth(value)
+
     def _truth(self, value: Json) -> bool:
         def refuse(_path: Steps, reason: str) -> None:
             raise Refused(reason)

@@ -84,10 +84,12 @@ def name_property(kind: str) -> str | None:
     return kind_of(kind).name
 
 
+def left_out(resources: Iterable[Resource]) -> list[Resource]:
+    """The resources that are not deployed, other than those without an effect."""
+    return [one for one in resources if not is_known(one.type) and one.type not in (*WITHOUT_EFFECT, *NESTED)]
+
+
 def tell_unsupported(resources: Iterable[Resource], sources: Sources) -> None:
     """Say of every resource that is not deployed what is lost."""
-    for resource in resources:
-        if not is_known(resource.type) and resource.type not in (*WITHOUT_EFFECT, *NESTED):
-            sources.warning(
-                resource.place, f"{resource.id} ({resource.type}) is left out: {what_is_lost(resource.type)}"
-            )
+    for resource in left_out(resources):
+        sources.warning(resource.place, f"{resource.id} ({resource.type}) is left out: {what_is_lost(resource.type)}")

@@ -114,9 +114,12 @@ class Stacks:
 
     async def protect(self, name: str, is_protected: bool) -> StackEntry:
         """Protect a stack from deletion, or no longer. Raises: ApiError."""
-        return await self.operations.alter(
-            await self.existing(name), lambda one: replace(one, is_protected=is_protected)
-        )
+        stack = await self.existing(name)
+        if stack.parent:
+            raise errors.invalid(
+                f"Termination protection of the nested stack [{stack.name}] is that of its root stack: {stack.root}"
+            )
+        return await self.operations.alter(stack, lambda one: replace(one, is_protected=is_protected))
 
     async def policy_of(self, request: JsonMapping, member: str) -> str:
         """A stack policy that a request gives, or names in a bucket; empty if neither. Raises: ApiError."""
@@ -192,7 +195,8 @@ class Stacks:
             stack = await self.find(request["StackName"])
             if stack is None or stack.status in (GONE, "DELETE_IN_PROGRESS"):
                 return None
-            if stack.is_protected:
+            root = await self.find(stack.root) if stack.root else None
+            if stack.is_protected or (root is not None and root.is_protected):
                 raise errors.invalid(f"Stack [{stack.name}] cannot be deleted while TerminationProtection is enabled")
             await self.planner.check_exports(stack)
             retain = tuple(request.get("RetainResources") or ())

@@ -265,3 +265,13 @@ def test_a_serverless_application_is_a_nested_stack() -> None:
         body = template({"Inner": application}, Transform="AWS::Serverless-2016-10-31")
         with pytest.raises(ClientError, match="Serverless Application Repository, which is not here"):
             created(cloud, "other", body, Capabilities=["CAPABILITY_AUTO_EXPAND"])
+
+
+def test_the_protection_of_a_nested_stack_is_that_of_its_root() -> None:
+    with clouds() as (system, cloud):
+        url = kept(system, "child.json", CHILD)
+        created(cloud, "shop", parent(url), EnableTerminationProtection=True)
+        with pytest.raises(ClientError, match="is that of its root stack"):
+            cloud.update_termination_protection(StackName=inner(cloud), EnableTerminationProtection=False)
+        with pytest.raises(ClientError, match="while TerminationProtection is enabled"):
+            cloud.delete_stack(StackName=inner(cloud))

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from statewright.payload import Json
 from tests.unit.stacks.systems import clouds, created, queue, status, template
 
 Q = queue()
@@ -199,3 +200,25 @@ def test_files_that_were_not_uploaded_are_refused(kind: str, properties: dict[st
         "Transform AWS::Serverless-2016-10-31 failed with: Invalid Serverless Application Specification document. "
         f"Number of errors found: 1. Resource with id [One] is invalid. {why}"
     )
+
+
+def test_parameters_that_violate_a_rule_are_refused() -> None:
+    rule: Json = {
+        "RuleCondition": {"Fn::Equals": [{"Ref": "Stage"}, "prod"]},
+        "Assertions": [
+            {"Assert": {"Fn::Contains": [["a", "b"], {"Ref": "Size"}]}, "AssertDescription": "Size is a or b in prod"}
+        ],
+    }
+    body = template(
+        {"Q": queue()}, Rules={"Sizes": rule},
+        Parameters={"Stage": {"Type": "String"}, "Size": {"Type": "String", "Default": "c"}},
+    )  # fmt: skip
+    with clouds() as (_, cloud):
+        given = [{"ParameterKey": "Stage", "ParameterValue": "prod"}]
+        with pytest.raises(ClientError, match="rule Sizes: Size is a or b in prod"):
+            created(cloud, "shop", body, Parameters=given)
+        created(cloud, "shop", body, Parameters=[*given, {"ParameterKey": "Size", "ParameterValue": "a"}])
+        created(cloud, "test", body, Parameters=[{"ParameterKey": "Stage", "ParameterValue": "test"}])
+        wrong = body.replace('"Fn::Contains": [["a", "b"],', '"Fn::EachMemberIn": [["a", "b"],')
+        with pytest.raises(ClientError, match="the rule Sizes cannot be evaluated"):
+            created(cloud, "other", wrong, Parameters=given)

@@ -40,13 +40,14 @@ _SHOWN_AS: Final = {"noted": "left out", "gone": "no longer in the project"}
 @click.option("--dry-run", "is_dry", is_flag=True, help="Print what would be done, without doing it.")
 @click.option("--prune", is_flag=True, help="Remove deployed resources that are no longer in the project.")
 @click.option("--take-over", "takes_over", is_flag=True, help="Also change machines of other projects.")
+@click.option("--strict", "is_strict", is_flag=True, help="Refuse a project with resources that would be left out.")
 @click.option("--stage", metavar="NAME", help="The stage, for projects that have stages.")
 @click.option("--parameter", "parameters", multiple=True, metavar="KEY=VALUE", help="A parameter; repeatable.")
 @click.option("-o", "--output", "form", type=click.Choice(["table", "json"]), default="table", help="Output format.")
 @extensions_option
 def deploy(
-    place: str, endpoint: str | None, is_dry: bool, prune: bool, takes_over: bool, stage: str | None,
-    parameters: tuple[str, ...], form: str,
+    place: str, endpoint: str | None, is_dry: bool, prune: bool, takes_over: bool, is_strict: bool,
+    stage: str | None, parameters: tuple[str, ...], form: str,
 ) -> int:  # fmt: skip
     """Create the resources of a project on a server: a SAM template, a CDK app's output, a serverless.yml, or a plain
     folder of *.asl.json, functions/NAME.py and statewright.toml.
@@ -71,7 +72,7 @@ def deploy(
         raise Stop(USAGE, f"'{path}' is a state machine's definition, not a project.", whole)
     config = _config_of(path)
     config = replace(config, region=chosen_region() or config.region)
-    order = _Order(path, endpoint, parameters_of(parameters), stage, is_dry, prune, takes_over)
+    order = _Order(path, endpoint, parameters_of(parameters), stage, is_dry, prune, takes_over, is_strict)
     done = [_deployed_in(order, config, "own", form)]
     # A CDK application may have stacks for other regions.
     done += [_deployed_in(order, replace(config, region=other), "named", form) for other in done[0].project.regions]
@@ -94,6 +95,7 @@ class _Order:
     is_dry: bool
     prune: bool
     takes_over: bool
+    is_strict: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +112,17 @@ class _Done:
 def _deployed_in(order: _Order, config: Config, stacks: Stacks, form: str) -> _Done:
     """Deploy a project's stacks of one region, and print what was done. Raises: Stop."""
     from statewright.cli.serving.server_calls import ServerCalls
+    from statewright.projects.supported import left_out
 
     calls = ServerCalls(order.endpoint, _identity(config))
     printer = stdout()
     try:
         config = _as_server(calls, config)
         project = _project(order, config, stacks)
+        lost = left_out(project.resources.values()) if order.is_strict else []
+        if lost:
+            names = ", ".join(f"{one.id} ({one.type})" for one in lost)
+            raise Stop(FAILED, f"Nothing was deployed: these resources would be left out: {names}.")
         lines = ProjectLines(project.root, stdout, would=order.is_dry)
         is_shown = form == "table" and bool(project.resources or not project.regions)
         if is_shown:

@@ -95,6 +95,7 @@ def plan_of(template: Template, given: Circumstances) -> Plan:
     stack = read_stack(document, given.identity, setting, given.parameters)
     _refuse(sources)
     _check_conditions(stack)
+    _check_rules(stack)
     _check_names(stack)
     _check_cycles(stack)
     resources, order = arrange(
@@ -201,6 +202,34 @@ def _check_conditions(stack: Stack) -> None:
             stack.condition(name)
         except Unresolved as problem:
             raise _refusal(str(problem)) from None
+
+
+def _check_rules(stack: Stack) -> None:
+    """Refuse parameters that violate a rule of the template. Raises: ApiError."""
+    for name, rule in stack.section("Rules").items():
+        if not isinstance(rule, dict):
+            raise invalid(f"Template format error: Every Rules member must be an object: {name}")
+        if "RuleCondition" in rule and not _holds(stack, name, rule["RuleCondition"]):
+            continue
+        for one in rule.get("Assertions") or ():
+            if not isinstance(one, dict) or "Assert" not in one:
+                raise invalid(f"Template format error: every assertion of the rule {name} needs an Assert.")
+            if not _holds(stack, name, one["Assert"]):
+                words = one.get("AssertDescription") or "an assertion does not hold"
+                raise invalid(f"Template validation error: rule {name}: {words}")
+
+
+def _holds(stack: Stack, rule: str, condition: Json) -> bool:
+    """The value of a rule's condition. Raises: ApiError."""
+    if isinstance(condition, dict) and set(condition) == {"Fn::Contains"}:
+        given = stack.fold(condition["Fn::Contains"], ("Rules", rule))
+        if not (isinstance(given, list) and len(given) == 2 and isinstance(given[0], list)):
+            raise invalid(f"Template error: Fn::Contains of the rule {rule} needs a list and a value.")
+        return given[1] in given[0]
+    try:
+        return stack.holds(condition)
+    except Unresolved as problem:
+        raise invalid(f"Template error: the rule {rule} cannot be evaluated: {problem}") from None
 
 
 def _check_cycles(stack: Stack) -> None:
