@@ -99,7 +99,7 @@ def story(servers: Servers) -> Story:
     stacks = [told(cloud, one) for one in cloud.list_stacks()["StackSummaries"]]
     names = [one.rpartition("/")[2] for one in client(servers, "sqs").list_queues().get("QueueUrls", [])]
     names += [one["TopicArn"].rpartition(":")[2] for one in client(servers, "sns").list_topics()["Topics"]]
-    return stacks, sorted(re.sub(r"-[A-Za-z0-9]{12}(?=-|$)", "", one) for one in names)
+    return stacks, sorted(re.sub(r"-[A-Za-z0-9]{12}(?=-|[.]|$)", "", one) for one in names)
 
 
 def told(cloud: Any, stack: Any) -> tuple[str, list[tuple[str, str]], list[tuple[str, str]]]:
