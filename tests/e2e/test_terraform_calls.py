@@ -403,7 +403,7 @@ def test_the_provider_itself_asks_who_it_is(server: Server):
 def test_aws_cloudformation_stack(server: Server):
     """Source: the provider's documentation of the resource: its arguments and attributes."""
     call = Provider(server, "cloudformation")
-    body = {"Resources": {"Q": {"Type": "AWS::SQS::Queue"}}, "Outputs": {"Q": {"Value": {"Ref": "Q"}}}}
+    body: Any = {"Resources": {"Q": {"Type": "AWS::SQS::Queue"}}, "Outputs": {"Q": {"Value": {"Ref": "Q"}}}}
     given: dict[str, Any] = {"StackName": call.name, "Tags": [{"Key": "a", "Value": "b"}], "Capabilities": []}
     stack = call(
         "create_stack", **given, TemplateBody=json.dumps(body), ClientRequestToken=f"terraform-{call.name}",
