@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -105,6 +106,13 @@ class Servers:
                     os.kill(self.pid, number)
                 except ProcessLookupError:
                     return
+
+    def begin_anew(self, data: Path | None = None) -> None:
+        """Kill the server; the next one begins with a copy of a data folder, or with none."""
+        self.kill()
+        shutil.rmtree(self.data, ignore_errors=True)
+        if data is not None:
+            shutil.copytree(data, self.data)
 
     def client(self) -> Caller:
         return Caller(self.port)

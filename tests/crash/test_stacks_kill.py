@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -113,42 +114,73 @@ def told(cloud: Any, stack: Any) -> tuple[str, list[tuple[str, str]], list[tuple
     return stack["StackStatus"], events, [(one["LogicalResourceId"], one["ResourceStatus"]) for one in rows]
 
 
-def run(folder: Path, name: str, point: str = "") -> tuple[Story, bool]:
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    with Servers(tmp_path_factory.mktemp("servers")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def beginning(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path | None]:
+    """Gives the data folder with which an operation begins, made once for those alike; `None` for an empty one."""
+    made: dict[tuple[bool, bool], Path] = {}
+
+    def of(name: str) -> Path | None:
+        kind = has_stack, is_nested = OPERATIONS[name][0], "nested" in name
+        if not has_stack and not is_nested:
+            return None
+        if kind not in made:
+            servers.begin_anew()
+            servers.up()
+            keep_templates(servers)
+            if has_stack:
+                create(client(servers, "cloudformation"), nested("first") if is_nested else FIRST)
+                story(servers)
+            servers.stop()
+            made[kind] = Path(shutil.copytree(servers.data, tmp_path_factory.mktemp("beginning") / "data"))
+        return made[kind]
+
+    return of
+
+
+@pytest.fixture(scope="module")
+def undisturbed() -> dict[str, Story]:
+    """The stories of the operations that nothing disturbs, once they are known."""
+    return {}
+
+
+def run(servers: Servers, data: Path | None, name: str, point: str = "") -> tuple[Story, bool]:
     """Run an operation, killed at a point if one is given; its story, and whether it was killed."""
-    folder.mkdir()
-    has_stack, operation = OPERATIONS[name]
-    with Servers(folder) as servers:
-        if has_stack:
-            servers.up()
-            keep_templates(servers)
-            create(client(servers, "cloudformation"), nested("first") if "nested" in name else FIRST)
-            story(servers)
-            servers.stop()
-        elif "nested" in name:
-            servers.up()
-            keep_templates(servers)
-            servers.stop()
-        servers.start(point)
-        assert servers.wait_ready()
-        try:
-            operation(client(servers, "cloudformation"))
-            return story(servers), False
-        except BotoCoreError:
-            assert servers.wait_dead() is not None
-        servers.up()
-        return story(servers), True
+    servers.begin_anew(data)
+    servers.start(point)
+    assert servers.wait_ready()
+    try:
+        OPERATIONS[name][1](client(servers, "cloudformation"))
+        return story(servers), False
+    except BotoCoreError:
+        assert servers.wait_dead() is not None
+    servers.up()
+    return story(servers), True
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("point", [BEFORE_RESOURCE, AFTER_RESOURCE])
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_an_operation_goes_on_after_a_kill(name: str, point: str, tmp_path: Path) -> None:
-    undisturbed, _ = run(tmp_path / "undisturbed", name)
+def test_an_operation_goes_on_after_a_kill(
+    name: str,
+    point: str,
+    servers: Servers,
+    beginning: Callable[[str], Path | None],
+    undisturbed: dict[str, Story],
+) -> None:
+    data = beginning(name)
+    if name not in undisturbed:
+        undisturbed[name], _ = run(servers, data, name)
     passing = 0
     while True:
         passing += 1
-        found, killed = run(tmp_path / str(passing), name, f"{point}:{passing}")
-        assert found == undisturbed, f"killed at {point}:{passing}"
+        found, killed = run(servers, data, name, f"{point}:{passing}")
+        assert found == undisturbed[name], f"killed at {point}:{passing}"
         if not killed:
             break
     assert passing > 3
