@@ -28,8 +28,9 @@ async def describe_change_set(app: App, _call: Call, request: Json) -> Json:
     changes = list(entry.changes)
     if request.get("IncludePropertyValues") and entry.execution == "AVAILABLE":
         changes = await app.services.change_sets.changes(entry, stack, with_values=True)
-    names = [one["ResourceChange"]["LogicalResourceId"] for one in changes]
-    chosen, token = page(changes, names, request.get("NextToken"), LISTED)
+    chosen, token = page(
+        changes, lambda one: str(one["ResourceChange"]["LogicalResourceId"]), request.get("NextToken"), LISTED
+    )
     source = entry.source
     return {
         "ChangeSetName": entry.name,
@@ -73,7 +74,7 @@ async def list_change_sets(app: App, _call: Call, request: Json) -> Json:
     """List the change sets of a stack."""
     stack = await existing(app, request["StackName"])
     found = await app.services.change_sets.of(stack)
-    chosen, token = page(found, [one.id for one in found], request.get("NextToken"), LISTED)
+    chosen, token = page(found, lambda one: one.id, request.get("NextToken"), LISTED)
     return {"Summaries": [_summary(stack, one) for one in chosen], "NextToken": token}
 
 

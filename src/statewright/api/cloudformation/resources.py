@@ -59,7 +59,7 @@ async def list_stack_resources(app: App, _call: Call, request: Json) -> Json:
     """List the resources of a stack."""
     stack = await existing(app, request["StackName"])
     rows = await app.services.stacks.resources(stack)
-    chosen, token = page(rows, [one.id for one in rows], request.get("NextToken"), LISTED)
+    chosen, token = page(rows, lambda one: one.id, request.get("NextToken"), LISTED)
     return {
         "StackResourceSummaries": [{**resource_shown(one), "LastUpdatedTimestamp": one.updated_ms} for one in chosen],
         "NextToken": token,

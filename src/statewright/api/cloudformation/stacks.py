@@ -79,6 +79,8 @@ async def describe_stack_events(app: App, _call: Call, request: Json) -> Json:
     if stack is None:
         raise no_stack(request["StackName"])
     place = TOKENS.read(request.get("NextToken"))
+    if place is not None and not place.isdecimal():
+        raise TOKENS.refusal(request["NextToken"])
     events, after = await app.services.stacks.events(stack, int(place) if place is not None else None, LISTED)
     return {
         "StackEvents": [event_shown(stack, one) for one in events],
@@ -128,7 +130,7 @@ async def get_stack_policy(app: App, _call: Call, request: Json) -> Json:
 async def list_exports(app: App, _call: Call, request: Json) -> Json:
     """List the exports of all stacks by name."""
     found = await app.services.stacks.planner.exports()
-    names, token = page(list(found), list(found), request.get("NextToken"), LISTED)
+    names, token = page(list(found), str, request.get("NextToken"), LISTED)
     shown = [{"ExportingStackId": found[one][0].arn, "Name": one, "Value": found[one][1]} for one in names]
     return {"Exports": shown, "NextToken": token}
 
@@ -140,5 +142,5 @@ async def list_imports(app: App, _call: Call, request: Json) -> Json:
     users = await app.services.stacks.planner.index.users_of(name)
     if not users:
         raise invalid(f"Export '{name}' is not imported by any stack.")
-    chosen, token = page(users, users, request.get("NextToken"), LISTED)
+    chosen, token = page(users, str, request.get("NextToken"), LISTED)
     return {"Imports": chosen, "NextToken": token}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 from statewright.api.operations import App
@@ -22,14 +22,13 @@ TOKENS: Final = PageTokens[str](
 )
 
 
-def page(found: Sequence[T], keys: Sequence[str], token: str | None, limit: int) -> tuple[list[T], str | None]:
+def page(found: Sequence[T], key: Callable[[T], str], token: str | None, limit: int) -> tuple[list[T], str | None]:
     """A page of a list whose entries have keys, and the token of the next one. Raises: ApiError."""
-    by_key = dict(zip(keys, found, strict=True))
     try:
-        chosen, after = page_behind(keys, str, TOKENS.read(token), limit)
+        chosen, after = page_behind(found, key, TOKENS.read(token), limit)
     except ValueError:
         raise TOKENS.refusal(token or "") from None
-    return [by_key[key] for key in chosen], TOKENS.write(after)
+    return list(chosen), TOKENS.write(after)
 
 
 async def existing(app: App, name: str) -> StackEntry:
