@@ -71,8 +71,15 @@ def test_a_url_of_a_serverless_project_keeps_its_address(server: Server, statewr
     assert (again.code, "created" in again.out) == (0, False), again.out
     assert deployed("two", 60)["Address"] == first["Address"]
     assert called(server, host).body == b"two"
-    shown = server.client("lambda").get_function_url_config(FunctionName=first["Function"])
+    functions = server.client("lambda")
+    shown = functions.get_function_url_config(FunctionName=first["Function"])
     assert shown["Cors"] == {"AllowOrigins": ["*"], "MaxAge": 60}
+    text = Path("template.yaml").read_text().replace("      AutoPublishAlias: live\n", "")
+    Path("template.yaml").write_text(text)
+    assert statewright("deploy").code == 0
+    name = first["Function"].removesuffix(":live")
+    left = functions.list_function_url_configs(FunctionName=name)["FunctionUrlConfigs"]
+    assert [one["FunctionArn"] for one in left] == [name], "the URL of the alias is gone"
 
 
 def test_urls_in_a_stack(server: Server) -> None:

@@ -43,6 +43,11 @@ def url(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     address, arn = shown.get("FunctionUrl", TO_COME), shown.get("FunctionArn", TO_COME)
     if address != TO_COME:
         site.note(f"its address is {address}")
+    before = wanted.before
+    if before is not None and TO_COME not in (arn, before.ref) and before.ref != arn:
+        # The URL of another function or alias is another one.
+        _delete_url(site, before)
+        site.replaced = True
     if given.get("InvokeMode") == "RESPONSE_STREAM":
         site.note("InvokeMode changes nothing here: answers are buffered")
     return {"Ref": arn, "FunctionArn": arn, "FunctionUrl": address, "Qualifier": wanted.text("Qualifier")}
