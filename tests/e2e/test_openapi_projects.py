@@ -66,6 +66,13 @@ Resources:
             get:
               x-amazon-apigateway-integration:
                 {type: aws_proxy, httpMethod: POST, uri: !GetAtt Shop.Arn, payloadFormatVersion: "2.0"}
+  Merged:
+    Type: AWS::Serverless::Api
+    Properties:
+      StageName: prod
+      MergeDefinitions: true
+      GatewayResponses: {MISSING_AUTHENTICATION_TOKEN: {StatusCode: 404}}
+      DefinitionBody: {openapi: 3.0.1, info: {title: merged}, paths: {}}
   Shop:
     Type: AWS::Serverless::Function
     Properties:
@@ -75,9 +82,11 @@ Resources:
         CODE
       Events:
         More: {Type: HttpApi, Properties: {ApiId: !Ref Front, Path: "/more/{id}", Method: get}}
+        Old: {Type: Api, Properties: {RestApiId: !Ref Merged, Path: /old, Method: any}}
 Outputs:
   Web: {Value: !Ref Web}
   Front: {Value: !Ref Front}
+  Merged: {Value: !Ref Merged}
 """.replace("RUNTIME", RUNTIME).replace("CODE", CODE.strip().replace("\n", "\n        "))  # fmt: skip
 FILE = """\
 openapi: 3.0.1
@@ -137,6 +146,8 @@ def test_a_serverless_project_with_a_document_beside_its_template(server: Server
     assert called(server, made["Web"], "GET", "/prod/seen").json == {"seen": True}
     assert called(server, made["Front"], "GET", "/plain").json == ["GET /plain", None]
     assert called(server, made["Front"], "GET", "/more/7").json == ["GET /more/{id}", None]
+    assert called(server, made["Merged"], "PUT", "/prod/old").json == [None, "/old"]
+    assert called(server, made["Merged"], "GET", "/prod/none").status == 404
     again = deployed("/other")
     assert again["Web"] == made["Web"]
     assert called(server, made["Web"], "GET", "/prod/seen").status == 403

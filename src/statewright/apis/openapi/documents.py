@@ -161,7 +161,7 @@ class OpenApi:
                 if name in _METHODS:
                     operation = table_of(body, f"{path} {name}")
                     own = self._parameters(operation.get("parameters"))
-                    merged = {(one.get("in"), one.get("name")): one for one in (*shared, *own)}
+                    merged = {(str(one.get("in")), str(one.get("name"))): one for one in (*shared, *own)}
                     yield Operation((base + path) or "/", _METHODS[name], operation, tuple(merged.values()))
                 elif name in _UNKNOWN_METHODS:
                     self.warnings.append(f"The method {name.upper()} of the path {path} is not supported")
@@ -200,6 +200,11 @@ def text_of(value: Json, name: str) -> str:
     if isinstance(value, (str, int, float)):
         return str(value)
     raise bad_request(f"{INVALID} {name[:200]} must be a text.")
+
+
+def list_of(value: Json) -> list[str]:
+    """A list of texts; a single value counts as a list of one."""
+    return [str(one) for one in value] if isinstance(value, list) else [str(value)]
 
 
 def read_openapi(body: bytes, home: Home) -> OpenApi:

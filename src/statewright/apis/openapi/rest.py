@@ -22,6 +22,7 @@ from statewright.apis.openapi.documents import (
     BasePath,
     OpenApi,
     Operation,
+    list_of,
     table_of,
     text_of,
     texts_of,
@@ -87,7 +88,7 @@ def _settings(document: OpenApi) -> JsonObject:
             made[name] = text
     types = value.get(f"{X}binary-media-types")
     if types is not None:
-        made["binaryMediaTypes"] = [str(one) for one in types] if isinstance(types, list) else [str(types)]
+        made["binaryMediaTypes"] = list_of(types)
     if value.get(f"{X}api-key-source") is not None:
         source = str(value[f"{X}api-key-source"]).upper()
         if source not in ("HEADER", "AUTHORIZER"):
@@ -106,7 +107,7 @@ def _settings(document: OpenApi) -> JsonObject:
         made["disableExecuteApiEndpoint"] = endpoint["disableExecuteApiEndpoint"] in (True, "true")
     if endpoint.get("vpcEndpointIds"):
         made["endpointConfiguration"] = {
-            "types": ["PRIVATE"], "ipAddressType": "dualstack", "vpcEndpointIds": list(endpoint["vpcEndpointIds"]),
+            "types": ["PRIVATE"], "ipAddressType": "dualstack", "vpcEndpointIds": list_of(endpoint["vpcEndpointIds"]),
         }  # fmt: skip
     return made
 
@@ -171,10 +172,10 @@ class _Method:
             method["operationName"] = str(body["operationId"])
         validator = body.get(f"{X}request-validator", document.value.get(f"{X}request-validator"))
         if validator is not None:
-            if validator not in self._made.validators:
+            if str(validator) not in self._made.validators:
                 document.warnings.append(f"The request validator {validator} of {self._where()} does not exist")
             else:
-                method["validator"] = validator
+                method["validator"] = str(validator)
         parameters = self._parameters()
         if parameters:
             method["requestParameters"] = parameters

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from statewright.apis.errors import bad_request
-from statewright.apis.openapi.documents import INVALID, OpenApi, table_of
+from statewright.apis.openapi.documents import INVALID, OpenApi, list_of, table_of
 from statewright.payload import Json, JsonMapping, JsonObject
 
 AUTHORIZER: Final = "x-amazon-apigateway-authorizer"
@@ -95,7 +95,7 @@ def rest_authorizer(name: str, given: JsonMapping, scheme: JsonMapping) -> JsonO
         if given.get(member) is not None:
             made[member] = str(given[member])
     if given.get("providerARNs"):
-        made["providerARNs"] = [str(one) for one in given["providerARNs"]]
+        made["providerARNs"] = list_of(given["providerARNs"])
     if given.get("authorizerResultTtlInSeconds") is not None:
         made["authorizerResultTtlInSeconds"] = seconds_of(given["authorizerResultTtlInSeconds"])
     if "identitySource" not in made and kind != "REQUEST":

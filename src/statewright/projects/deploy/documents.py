@@ -35,6 +35,8 @@ def stored_text(site: Site, given: Json, noun: str) -> str:
     if isinstance(given, str):
         bucket, _, key = given.removeprefix("s3://").partition("/")
         given = {"Bucket": bucket, "Key": key}
+    if not isinstance(given, dict):
+        raise CannotApply(f"its {noun} must be at an object of a bucket")
     bucket, key = text_of(given.get("Bucket", "")), text_of(given.get("Key", ""))
     request = {"Bucket": bucket, "Key": key}
     if given.get("Version"):

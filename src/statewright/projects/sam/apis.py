@@ -190,6 +190,9 @@ class ApiEvents:
         """Make a REST API with its models and gateway responses; its stage is made at the end."""
         self._add(api, "AWS::ApiGateway::RestApi", _named(given, rest_parts.OF_API), place)
         self._rest[api] = given
+        if api in self._documents:
+            self._documents.add(api, _table(given.get("Models")), _table(given.get("GatewayResponses")))
+            return
         for name, schema in _table(given.get("Models")).items():
             made = {"RestApiId": {"Ref": api}, **rest_parts.model(name, schema)}
             self._add(f"{api}{name}Model", "AWS::ApiGateway::Model", made, place)

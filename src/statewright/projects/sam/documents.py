@@ -11,6 +11,7 @@ from typing import Final
 
 from statewright.payload import Json
 from statewright.projects.cloudformation import Stack
+from statewright.projects.sam import rest_parts
 
 PROPERTIES: Final = ("DefinitionBody", "DefinitionUri", "FailOnWarnings", "MergeDefinitions", "Mode")
 _PASSED: Final = ("FailOnWarnings", "Mode")
@@ -19,6 +20,7 @@ _INTEGRATION: Final = {
     "RequestTemplates": "requestTemplates", "RequestParameters": "requestParameters",
     "PassthroughBehavior": "passthroughBehavior", "TimeoutInMillis": "timeoutInMillis",
 }  # fmt: skip
+_RESPONSES: Final = "x-amazon-apigateway-gateway-responses"
 _RESPONSE: Final = {
     "StatusCode": "statusCode", "ResponseTemplates": "responseTemplates", "ResponseParameters": "responseParameters",
 }  # fmt: skip
@@ -51,6 +53,22 @@ class Documents:
             return {**made, "Body": given["DefinitionBody"]}
         return {**made, "BodyS3Location": given["DefinitionUri"]}
 
+    def add(self, api: str, models: Mapping[str, Json], responses: Mapping[str, Json]) -> None:
+        """Write models and gateway responses into a document that is inline, so that an import keeps them."""
+        body = self._given[api].get("DefinitionBody")
+        if not isinstance(body, dict):
+            return
+        made = dict(body)
+        if responses:
+            written = {kind: _lower(rest_parts.gateway_response(kind, one)) for kind, one in responses.items()}
+            made[_RESPONSES] = {**_table(body.get(_RESPONSES)), **written}
+        if models and "swagger" in body:
+            made["definitions"] = {**_table(body.get("definitions")), **models}
+        elif models:
+            components = _table(body.get("components"))
+            made["components"] = {**components, "schemas": {**_table(components.get("schemas")), **models}}
+        self._given[api]["DefinitionBody"] = made
+
     def text(self, api: str) -> Json:
         """The contents of a document: itself, or the text of its local file."""
         given = self._given[api]
@@ -71,9 +89,18 @@ class Documents:
             return
         path = path if path.startswith("/") else f"/{path}"
         name = "x-amazon-apigateway-any-method" if method == "ANY" else method.lower()
-        item = {**(paths.get(path) or {})}
-        item[name] = {"responses": {}, **(item.get(name) or {}), **operation}
+        item = {**_table(paths.get(path))}
+        item[name] = {"responses": {}, **_table(item.get(name)), **operation}
         self._given[api]["DefinitionBody"] = {**body, "paths": {**paths, path: item}}
+
+
+def _lower(given: Mapping[str, Json]) -> dict[str, Json]:
+    """Members with names as documents write them; keys in their values stay."""
+    return {name[:1].lower() + name[1:]: value for name, value in given.items() if name != "ResponseType"}
+
+
+def _table(value: Json) -> Mapping[str, Json]:
+    return value if isinstance(value, dict) else {}
 
 
 def http_operation(target: Json, given: Mapping[str, Json]) -> dict[str, Json]:
