@@ -89,7 +89,7 @@ def with_junk(value: Any, place: tuple[Any, ...], junk: Any) -> bytes:
 
 @pytest.mark.parametrize("whole", [DOCUMENT, SWAGGER], ids=["openapi", "swagger"])
 def test_junk_is_read_or_refused(whole: dict[str, Any]) -> None:
-    home, read = Home("000000000000", "us-east-1"), 0
+    home, read, codes = Home("000000000000", "us-east-1"), 0, set()
     for place in places(whole):
         for junk in JUNK:
             for define in (lambda one: rest_definition(one, "abc", "prepend"), http_definition):
@@ -97,5 +97,6 @@ def test_junk_is_read_or_refused(whole: dict[str, Any]) -> None:
                     define(read_openapi(with_junk(whole, place, junk), home))
                     read += 1
                 except ApiError as refused:
-                    assert refused.code == "BadRequestException", (place, junk)
+                    codes.add(refused.code)
+    assert codes == {"BadRequestException"}
     assert read > 100
