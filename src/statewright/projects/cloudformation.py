@@ -18,7 +18,7 @@ from typing import Final
 from statewright import chance
 from statewright.payload import Json
 from statewright.projects.constraints import LIST_TYPE, PATTERN, TYPE, VALUES, allowed_texts, violated
-from statewright.projects.evaluation import LATER, NO_VALUE, Lookup, Refused, Unresolved, text_of, waits
+from statewright.projects.evaluation import LATER, NO_VALUE, Allowance, Lookup, Refused, Unresolved, text_of, waits
 from statewright.projects.intrinsics import condition_of, fold, resolve
 from statewright.projects.resources import Place, Resource
 from statewright.projects.sources import Sources, Steps, Template, meant
@@ -126,6 +126,7 @@ class Stack:
         self.nested: dict[str, Callable[[str], Json]] = {}
         self.generated: dict[str, str] = {}
         self.implied: dict[str, Resource] = {}
+        self.allowance: Final = Allowance()
         self._imports = imports
         self._stored = stored
         self.is_served = is_served

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from statewright.errors import Step
@@ -76,8 +77,32 @@ class Lookup(Protocol):
         ...
 
 
+MOST_MADE: Final = 16 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class Allowance:
+    """The text that the functions and loops of one template may still make, in characters.
+
+    A template of a kilobyte whose functions hold one another would otherwise make terabytes.
+    """
+
+    left: int = MOST_MADE
+
+    def spend(self, characters: int) -> None:
+        """Count what is about to be made. Raises: Unresolved."""
+        self.left -= characters
+        if self.left < 0:
+            raise Unresolved(f"the functions of the template make more than {MOST_MADE:,} characters")
+
+
 class Scope(Lookup, Protocol):
     """The values that a reader knows. `ref` and `attribute` may return `LATER`; all raise `Unresolved`."""
+
+    @property
+    def allowance(self) -> Allowance:
+        """What the functions may make."""
+        ...
 
     def condition(self, name: str) -> bool:
         """True if a named condition holds."""
@@ -116,6 +141,21 @@ def references(value: Json) -> list[str]:
         elif isinstance(part, list):
             pending.extend(reversed(part))
     return list(found)
+
+
+def _size(value: Json) -> int:
+    """The characters of the texts in a value; a member or element counts as eight."""
+    if isinstance(value, str):
+        return len(value)
+    size, pending = 0, [value]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, str):
+            size += len(part)
+        elif isinstance(part, (dict, list)):
+            size += 8 * len(part)
+            pending.extend(part.values() if isinstance(part, dict) else part)
+    return size
 
 
 def text_of(value: Json) -> str:
@@ -217,7 +257,9 @@ class Evaluation:
     def _call(self, function: Function, name: str, argument: Json, whole: Json) -> Json:
         self._path.append(name)
         try:
-            return function(self, argument)
+            found = function(self, argument)
+            self._scope.allowance.spend(_size(found))
+            return found
         except Refused:
             raise
         except Unresolved as problem:
@@ -230,7 +272,13 @@ class Evaluation:
         if self._dynamic is None or "{{resolve:" not in value:
             return value
         look = self._dynamic
-        return _DYNAMIC.sub(lambda found: look(found[1]), value)
+
+        def looked(found: re.Match[str]) -> str:
+            text = look(found[1])
+            self._scope.allowance.spend(len(text))
+            return text
+
+        return _DYNAMIC.sub(looked, value)
 
     def _list(self, value: list[Json]) -> list[Json]:
         made = [self.argument(index, part) for index, part in enumerate(value)]

@@ -90,6 +90,8 @@ class _Expansion:
         if len(steps) > MAX_NESTING:
             self._stack.sources.error(self._stack.place(steps), "loops and includes are nested too deeply here")
             return None
+        if self._names:
+            self._stack.allowance.spend(len(value) if isinstance(value, str) else 64)
         if isinstance(value, str):
             return self._text(value)
         if isinstance(value, list):
@@ -134,7 +136,12 @@ class _Expansion:
             except Unresolved:
                 stack.sources.error(stack.place((*steps, 1)), "Fn::ForEach needs a list of texts")
                 break
-            for id_, part in self._pairs(body, (*steps, 2)):
+            try:
+                pairs = self._pairs(body, (*steps, 2))
+            except Unresolved as problem:
+                stack.sources.error(stack.place(steps), str(problem))
+                break
+            for id_, part in pairs:
                 made[id_] = part
                 if steps[0] == "Resources" and len([step for step in steps if isinstance(step, str)]) >= 2:
                     stack.origins.setdefault(id_, steps)
@@ -151,6 +158,7 @@ class _Expansion:
         if not self._names or "{" not in text:
             return text
         for name, value in self._names.items():
+            self._stack.allowance.spend(len(text) + text.count("${" + name + "}") * len(value))
             text = text.replace("${" + name + "}", value)
             if "&{" in text:
                 text = text.replace("&{" + name + "}", re.sub(r"[^A-Za-z0-9]", "", value))

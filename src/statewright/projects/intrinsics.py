@@ -21,6 +21,7 @@ from statewright.payload import Json
 from statewright.projects.evaluation import (
     LATER,
     NO_VALUE,
+    Allowance,
     Evaluation,
     Function,
     Lookup,
@@ -110,6 +111,7 @@ def _sub(now: Evaluation, argument: Json) -> Json:
         given = argument[1]
     if not isinstance(template, str):
         raise Unresolved("Fn::Sub needs a text with ${...} in it")
+    own: dict[str, Json] = {}
     parts: list[Json] = []
     start = 0
     for found in _VARIABLE.finditer(template):
@@ -119,11 +121,13 @@ def _sub(now: Evaluation, argument: Json) -> Json:
         if name.startswith("!"):
             parts.append("${" + name[1:] + "}")
         elif name.strip() in given:
-            parts.append(now.argument(1, {name.strip(): given[name.strip()]}).get(name.strip(), ""))
+            if name not in own:
+                own[name] = now.argument(1, {name.strip(): given[name.strip()]}).get(name.strip(), "")
+            parts.append(own[name])
         else:
             parts.append(_variable(now, name.strip()))
     parts.append(template[start:])
-    return _joined("", parts)
+    return _joined(now, "", parts)
 
 
 def _variable(now: Evaluation, name: str) -> Json:
@@ -153,14 +157,15 @@ def _join(now: Evaluation, argument: Json) -> Json:
         raise Unresolved("Fn::Join needs a text as delimiter")
     values = now.argument(1, argument[1])
     if isinstance(values, list):
-        return _joined(delimiter, values)
+        return _joined(now, delimiter, values)
     if waits(values):
         return {"Fn::Join": [delimiter, values]}
     raise Unresolved("Fn::Join needs a list")
 
 
-def _joined(delimiter: str, parts: list[Json]) -> Json:
+def _joined(now: Evaluation, delimiter: str, parts: list[Json]) -> Json:
     """Parts joined; adjacent known ones become one."""
+    now.scope.allowance.spend(len(delimiter) * len(parts) + sum(len(part) for part in parts if isinstance(part, str)))
     merged: list[Json] = []
     open_: list[str] = []
     for part in parts:
@@ -360,6 +365,7 @@ class _Deployed:
     def __init__(self, look: Lookup) -> None:
         self.ref = look.ref
         self.attribute = look.attribute
+        self.allowance = Allowance()
 
     def condition(self, name: str) -> bool:
         raise Unresolved(f"the condition {name} is not known here")

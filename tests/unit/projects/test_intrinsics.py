@@ -7,13 +7,16 @@ from typing import Any
 import pytest
 
 from statewright.payload import Json
-from statewright.projects.evaluation import LATER, NAMES, NO_VALUE, Unresolved, references, waits
+from statewright.projects.evaluation import LATER, NAMES, NO_VALUE, Allowance, Unresolved, references, waits
 from statewright.projects.intrinsics import FUNCTIONS, fold, resolve
 from tests.unit.projects.reading import Deployed
 
 
 class Names:
     """A scope with a parameter, a list, a condition, a mapping and an export; other names are resources."""
+
+    def __init__(self) -> None:
+        self.allowance = Allowance()
 
     def ref(self, name: str) -> Json:
         known: dict[str, Json] = {
