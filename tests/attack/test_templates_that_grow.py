@@ -69,6 +69,12 @@ def test_rounds_of_loops_are_bounded() -> None:
     assert "the loops make more than 5000 rounds" in refused(body)
 
 
+def test_conditions_within_conditions_are_bounded() -> None:
+    within: dict[str, Any] = {f"C{at}": {"Fn::Not": [{"Condition": f"C{at + 1}"}]} for at in range(400)}
+    last = {"C400": {"Fn::Equals": ["a", "a"]}}
+    assert "more than 50 levels deep" in refused(named("q", Conditions={**within, **last}))
+
+
 def test_aliases_tags_and_cycles_of_yaml_are_refused() -> None:
     laughs = "Metadata:\n  a: &a [x, x]\n" + "".join(
         f"  {new}: &{new} [{', '.join([f'*{old}'] * 9)}]\n" for old, new in zip("abcdefg", "bcdefgh", strict=True)

@@ -26,6 +26,8 @@ from statewright.projects.supported import NESTED, is_custom, is_evaluated, name
 
 __all__ = ["Identity", "Lookup", "Stack", "Unresolved", "resolve"]
 
+MOST_CONDITIONS: Final = 50
+"""Conditions that are open while another one is evaluated. Ours."""
 _SSM: Final = re.compile(r"AWS::SSM::Parameter::Value<(.*)>")
 _RETAINED: Final = ("Retain", "RetainExceptOnCreate", "Snapshot")
 _CONTROL_ATTRIBUTES: Final = ("Type", "Properties", "DependsOn", "Condition", "DeletionPolicy", "Metadata")
@@ -132,6 +134,7 @@ class Stack:
         self.is_served = is_served
         self._pseudo = identity.pseudo()
         self._conditions: dict[str, bool | None] = {}
+        self._conditions_open = 0
         self._faults: dict[str, str] = {}
         self._unset: dict[str, Place] = {}
         self._is_quiet = False
@@ -286,12 +289,17 @@ class Stack:
             raise Unresolved(f"there is no condition {name}{meant(name, section)}")
         if name not in self._conditions:
             self._conditions[name] = None
+            self._conditions_open += 1
             try:
+                if self._conditions_open > MOST_CONDITIONS:
+                    raise Unresolved(f"conditions refer to one another more than {MOST_CONDITIONS} levels deep")
                 self._conditions[name] = self._truth(section[name])
             except Unresolved as problem:
                 words = str(problem)
                 is_inner = words.startswith("the condition ")
                 self._faults[name] = words if is_inner else f"the condition {name} cannot be evaluated: {words}"
+            finally:
+                self._conditions_open -= 1
         found = self._conditions[name]
         if found is None:
             raise Unresolved(self._faults.get(name, f"the condition {name} depends on itself"))

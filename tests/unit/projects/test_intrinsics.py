@@ -16,7 +16,7 @@ class Names:
     """A scope with a parameter, a list, a condition, a mapping and an export; other names are resources."""
 
     def __init__(self) -> None:
-        self.allowance = Allowance()
+        self.allowance: Allowance = Allowance()
 
     def ref(self, name: str) -> Json:
         known: dict[str, Json] = {
