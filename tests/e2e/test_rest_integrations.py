@@ -162,6 +162,12 @@ def handler(event, context):
         {"type": "AWS", "integrationHttpMethod": "POST", "uri": INVOKED.format(ARN + function),
          "requestTemplates": {"application/json": '{"fail": $input.json("$.fail"), "id": "$input.params(\'id\')"}'}},
     )  # fmt: skip
+    for path, template in (("/nothing", "$input.body.attr"), ("/empty", "")):
+        silent = api.method("POST", path, {
+            "type": "AWS", "integrationHttpMethod": "POST", "uri": INVOKED.format(ARN + function),
+            "requestTemplates": {"application/json": template},
+        })  # fmt: skip
+        responses(api, silent, {"statusCode": "200"})
     error = {"application/json": '{"error": "$input.path(\'$.errorMessage\')"}'}
     responses(
         api, where, {"statusCode": "200"},
@@ -170,6 +176,8 @@ def handler(event, context):
     )  # fmt: skip
     api.deploy()
     assert post(server, api, "/f?id=7", {"fail": ""}).json == {"seen": {"fail": "", "id": "7"}}
+    for path in ("/nothing", "/empty"):
+        assert post(server, api, path, {"attr": 1}).json == {"seen": {}}
     bad = post(server, api, "/f", {"fail": "a four hundred"})
     assert (bad.status, bad.json) == (400, {"error": "a four hundred"})
     worse = post(server, api, "/f", {"fail": "boom"})

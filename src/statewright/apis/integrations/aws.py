@@ -77,7 +77,7 @@ class AwsIntegration:
         if found["service"] == "lambda" and headers.get(_ASYNCHRONOUS, "RequestResponse") == "RequestResponse":
             named = _FUNCTION.fullmatch(unquote(rest))
             if named is not None:
-                return await self._invoked(named["name"], sent.body, integration, request, context)
+                return await self._invoked(named["name"], sent.body or b"{}", integration, request, context)
         headers.setdefault("content-type", request.header("content-type") or JSON_TYPE)
         path, _, query = rest.partition("?") if found["kind"] == "path" else ("", "", "")
         wired = WireRequest(

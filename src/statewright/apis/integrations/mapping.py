@@ -94,7 +94,11 @@ class Mappings:
                 raise IntegrationFailed("UNSUPPORTED_MEDIA_TYPE", f"no template for {kind}")
             return body
         text = body.decode("utf-8", "replace")
-        return (await self._rendered(template, text, request, context, is_request=True)).encode("utf-8", "replace")
+        made = await self._rendered(template, text, request, context, is_request=True)
+        if not made and template:
+            # A template that gives nothing gives an empty object (recorded).
+            made = "{}"
+        return made.encode("utf-8", "replace")
 
     async def _rendered(self, text: str, body: str, request: Request, context: CallContext, *, is_request: bool) -> str:
         uses_parameters = uses_context = len(text) > LONG_TEMPLATE
