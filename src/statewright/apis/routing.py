@@ -65,7 +65,11 @@ class Router(Generic[T]):
     def find(self, method: str, path: str) -> Found[T] | None:
         """The target of a request; `path` is still escaped and begins with a slash."""
         segments = _segments(path)
-        found = _find(self._root, method, segments, 0)
+        try:
+            found = _find(self._root, method, segments, 0)
+        except RecursionError:
+            # A route of a thousand segments is there, and leads nowhere.
+            return None
         if found is None:
             return None
         end, values = found

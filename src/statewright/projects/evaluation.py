@@ -101,7 +101,7 @@ class Scope(Lookup, Protocol):
 
     @property
     def allowance(self) -> Allowance:
-        """What the functions may make."""
+        """The text that functions may still make."""
         ...
 
     def condition(self, name: str) -> bool:

@@ -68,3 +68,14 @@ def test_steps_do_not_grow_with_the_number_of_routes():
     few = router(*(f"GET /v1/r{n}/{{id}}/items/{{item}}" for n in range(10)))
     many = router(*(f"GET /v1/r{n}/{{id}}/items/{{item}}" for n in range(10_000)))
     assert steps(few) == steps(many)
+
+
+def test_a_route_with_thousands_of_segments_is_not_found() -> None:
+    router: Router[str] = Router()
+    deep = "/a" * 5_000
+    router.add("GET", deep, "deep")
+    router.add("GET", "/a/b", "b")
+    assert router.find("GET", deep) is None
+    found = router.find("GET", "/a/b")
+    assert found is not None
+    assert found.target == "b"
