@@ -133,6 +133,14 @@ def test_a_policy_of_format_1_decides_by_the_path(server, gateway):
     assert ask(server, api, "Allow nothing").status == 403
 
 
+def test_a_route_that_is_opened_forgets_its_authorizer(server, gateway):
+    api = guarded(server, gateway)
+    [route] = gateway.get_routes(ApiId=api)["Items"]
+    opened = gateway.update_route(ApiId=api, RouteId=route["RouteId"], AuthorizationType="NONE")
+    assert "AuthorizerId" not in opened
+    assert ask(server, api, None).status == 200
+
+
 def test_operations(server, gateway):
     api = guarded(server, gateway)
     [shown] = gateway.get_authorizers(ApiId=api)["Items"]

@@ -59,13 +59,15 @@ class GatewayResponses:
 
     def refused(self, refusal: Refusal, request: Request, context: CallContext) -> Response:
         """The answer to a request that an authorizer does not let in."""
-        response = self.response(refusal.kind, request, context, refusal.message)
-        if refusal.name is not None:
-            response.headers[0] = ("x-amzn-ErrorType", refusal.name)
-        return response
+        return self.response(refusal.kind, request, context, refusal.message, name=refusal.name)
 
-    def response(self, kind: str, request: Request, context: CallContext, message: str | None = None) -> Response:
-        """The answer of a type. A type that is not known is an error of integration (500, or 502 for `MALFORMED`)."""
+    def response(
+        self, kind: str, request: Request, context: CallContext, message: str | None = None, *, name: str | None = None
+    ) -> Response:
+        """The answer of a type. A type that is not known is an error of integration (500, or 502 for `MALFORMED`).
+
+        `name` is the value of `x-amzn-ErrorType`, if it is not that of the type.
+        """
         status = STATUSES.get(kind) or (502 if kind == "MALFORMED" else 500)
         own_text = "Internal server error" if status >= 500 else "Forbidden"
         text = None if kind in _SILENT else message or _MESSAGES.get(kind) or own_text
@@ -79,11 +81,12 @@ class GatewayResponses:
             ((name, one) for name, one in templates.items() if name in accepts),
             next(iter(templates.items()), (_JSON, TEMPLATE)) if _JSON not in templates else (_JSON, templates[_JSON]),
         )
-        headers = [("x-amzn-ErrorType", _NAMES.get(kind, "InternalServerErrorException" if status >= 500 else kind))]
-        for name, source in (given.get("responseParameters") or {}).items():
+        usual = _NAMES.get(kind, "InternalServerErrorException" if status >= 500 else kind)
+        headers = [("x-amzn-ErrorType", name or usual)]
+        for parameter, source in (given.get("responseParameters") or {}).items():
             value = _parameter(source, request, context, values)
-            if name.startswith("gatewayresponse.header.") and value is not None:
-                headers.append((name.removeprefix("gatewayresponse.header."), value))
+            if parameter.startswith("gatewayresponse.header.") and value is not None:
+                headers.append((parameter.removeprefix("gatewayresponse.header."), value))
         headers.append(("Content-Type", kind_of_body))
         own = given.get("statusCode")
         body = _PLACE.sub(lambda found: _in(values, context, found), template)

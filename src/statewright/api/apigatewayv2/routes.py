@@ -102,7 +102,12 @@ async def update_route(app: App, _call: Call, request: Json) -> Json:
     """Change a route."""
     held = api_of(app, request)
     found = member(held, ROUTE, request["RouteId"])
-    settings = {**found.settings, **given(request, _ROUTE)}
+    changes = given(request, _ROUTE)
+    kept = found.settings
+    if changes.get("AuthorizationType", kept["AuthorizationType"]) != kept["AuthorizationType"]:
+        # What belongs to another type of authorization does not stay.
+        kept = {name: value for name, value in kept.items() if name not in ("AuthorizerId", "AuthorizationScopes")}
+    settings = {**kept, **changes}
     _check_route(held, settings, found.id)
     return await put(app, held, app.services.apis.changed(found, settings))
 

@@ -77,13 +77,13 @@ def _of_context(path: str, context: CallContext) -> str:
     return "" if value is None else value if isinstance(value, str) else dump_json(value)
 
 
-def method_arn(request: Request, context: CallContext) -> str:
+def method_arn(request: Request, context: CallContext, *, is_rest: bool) -> str:
     """The ARN of the method that a request calls.
 
-    Escapes in its path are undone, as the router undoes them, so that no statement is evaded by an escaped letter. What
-    has a meaning in ARNs or in paths stays escaped.
+    Its path is the one that the router sees, so that no statement is evaded by another spelling: escapes are undone,
+    and REST APIs ignore slashes at the end. What has a meaning in ARNs or in paths stays escaped.
     """
-    path = request.path
+    path = request.path.rstrip("/") if is_rest else request.path
     if "%" in path or "*" in path or "?" in path:
         path = "/".join(_KEPT.sub(lambda found: f"%{ord(found[0]):02X}", unquote(one)) for one in path.split("/"))
     where = f"{context.api_id}/{context.stage}/{request.method}/{path.removeprefix('/')}"

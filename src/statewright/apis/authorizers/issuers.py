@@ -88,7 +88,7 @@ class Issuers:
     async def _read(self, issuer: str, found: _Issuer) -> None:
         try:
             if issuer in self._files:
-                found.keys = keys_in(await asyncio.to_thread(_file, self._files[issuer]))
+                found.keys = keys_in(_file(self._files[issuer]))
             else:
                 found.keys = keys_in(await self._fetched(issuer))
         except (KeysMalformed, OSError, IntegrationFailed, JsonTextError) as problem:

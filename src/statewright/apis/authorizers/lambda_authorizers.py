@@ -88,7 +88,7 @@ class LambdaGuard:
         pattern = authorizer.token_pattern
         if pattern is not None and not pattern.fullmatch(identity[0][-1]):
             return Refusal(UNAUTHORIZED)
-        arn = method_arn(request, context)
+        arn = method_arn(request, context, is_rest=authorizer.is_rest)
         key = key_of(context.api_id, context.stage, authorizer.identity, identity)
         verdict = self._results.get(key) if caches else None
         began_ms = self._clock.now_ms()

@@ -24,6 +24,10 @@ _AUTHORIZER: Final = (
     "AuthorizerUri", "EnableSimpleResponses", "IdentitySource", "IdentityValidationExpression", "JwtConfiguration",
     "Name",
 )  # fmt: skip
+_DEFAULTS: Final[Mapping[str, JsonObject]] = {
+    "Authorizer": {"IdentitySource": []}, "Route": {"AuthorizationType": "NONE"},
+}  # fmt: skip
+"""Members that are set where a template has none: an update that no longer has one takes it back."""
 _STAGE: Final = (
     "AccessLogSettings", "AutoDeploy", "DefaultRouteSettings", "DeploymentId", "Description", "RouteSettings",
     "StageVariables",
@@ -88,9 +92,9 @@ def _api_id(wanted: Wanted) -> str:
 
 def _part(site: Site, wanted: Wanted, noun: str, members: tuple[str, ...]) -> Answer:
     """Create a part of an API by its noun, or change it; a part of another API is replaced."""
-    api_id, given = _api_id(wanted), wanted.given(*members)
+    api_id, given = _api_id(wanted), {**_DEFAULTS.get(noun, {}), **wanted.given(*members)}
     if noun == "Authorizer":
-        given = {"Name": wanted.name, "IdentitySource": [], **given}
+        given.setdefault("Name", wanted.name)
     key = f"{noun}Id"
     before = wanted.before
     if before is not None and before.ref != TO_COME and before.attributes.get("ApiId") == api_id:

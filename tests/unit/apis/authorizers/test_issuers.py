@@ -31,7 +31,7 @@ class Moved:
 class Web:
     """Answers by address, and counts requests."""
 
-    def __init__(self, **kids: str) -> None:
+    def __init__(self) -> None:
         self.asked: list[str] = []
         self.pages: dict[str, Any] = {
             WHERE: {"jwks_uri": "https://keys.example/jwks"}, "https://keys.example/jwks": key_set("one"),
