@@ -32,8 +32,9 @@ PLAN: Final = "plan"
 PLAN_KEY: Final = "plan-key"
 USAGE: Final = "usage"
 """Requests of a key under a plan, by day; its id is that of the key's link to the plan."""
+ACCOUNT: Final = "account"
 FUNCTION_URL: Final = "function-url"
-LOOSE_KINDS: Final = (KEY, PLAN, PLAN_KEY, USAGE, FUNCTION_URL)
+LOOSE_KINDS: Final = (KEY, PLAN, PLAN_KEY, USAGE, ACCOUNT, FUNCTION_URL)
 """The kinds of entries of the account."""
 
 ROUTED: Final = (ROUTE, INTEGRATION, RESOURCE, AUTHORIZER, MODEL, VALIDATOR, GATEWAY_RESPONSE)

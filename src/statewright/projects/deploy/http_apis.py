@@ -8,7 +8,7 @@ from typing import Final
 from statewright.payload import Json, JsonObject
 from statewright.projects.deploy.calls import Answer
 from statewright.projects.deploy.documents import api_document, mark_of
-from statewright.projects.deploy.kinds import TO_COME, CannotApply, Kind, Known, LeftOut, Site, Wanted, holds
+from statewright.projects.deploy.kinds import TO_COME, CannotApply, Kind, Known, LeftOut, Site, Wanted, holds, text_of
 
 SERVICE: Final = "apigatewayv2"
 _API: Final = ("Description", "Version", "CorsConfiguration", "DisableExecuteApiEndpoint", "Target", "RouteKey")
@@ -136,13 +136,22 @@ def stage(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     """Create a stage, or change it."""
     api_id, name = _api_id(wanted), wanted.text("StageName", "$default")
     given: JsonObject = wanted.given(*_STAGE)
+    known: dict[str, Json] = {"Ref": name, "ApiId": api_id, "Asked": text_of(given)}
     shown = site.found(SERVICE, "GetStage", ApiId=api_id, StageName=name) if api_id != TO_COME else None
     if shown is None:
         site.create(SERVICE, "CreateStage", ApiId=api_id, StageName=name, Tags=wanted.tags() or None, **given)
-    elif not all(holds(shown.get(member), value) for member, value in given.items()):
+        return known
+    if wanted.before is None or wanted.before.attributes.get("Asked") != known["Asked"]:
+        for key in (shown.get("RouteSettings") or {}).keys() - wanted.table("RouteSettings").keys():
+            site.change(SERVICE, "DeleteRouteSettings", ApiId=api_id, StageName=name, RouteKey=key)
+        if shown.get("AccessLogSettings") and "AccessLogSettings" not in given:
+            site.change(SERVICE, "DeleteAccessLogSettings", ApiId=api_id, StageName=name)
+        if shown.get("DefaultRouteSettings", {}).keys() - {"DetailedMetricsEnabled"}:
+            site.change(SERVICE, "UpdateStage", ApiId=api_id, StageName=name, **{"DefaultRouteSettings": {}, **given})
+            return known
+    if not all(holds(shown.get(member), value) for member, value in given.items()):
         site.change(SERVICE, "UpdateStage", ApiId=api_id, StageName=name, **given)
-    site.ignored(wanted, "AccessLogSettings", "DefaultRouteSettings", "RouteSettings")
-    return {"Ref": name, "ApiId": api_id}
+    return known
 
 
 def _delete_api(site: Site, known: Known) -> None:

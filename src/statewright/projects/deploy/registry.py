@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from statewright.projects.deploy import (
+    api_keys,
     bucket_rules,
     buckets,
     http_apis,
@@ -27,7 +28,7 @@ IGNORED: Final = frozenset({"AWS::CDK::Metadata", "AWS::CloudFormation::WaitCond
 KNOWN: Final[dict[str, Kind]] = {
     **alarms.KINDS, **archives.KINDS, **bucket_rules.KINDS, **buckets.KINDS, **function_parts.KINDS,
     **function_urls.KINDS, **functions.KINDS,
-    **image_repositories.KINDS, **jobs.KINDS, **log_filters.KINDS, **http_apis.KINDS,
+    **image_repositories.KINDS, **jobs.KINDS, **log_filters.KINDS, **http_apis.KINDS, **api_keys.KINDS,
     **machines.KINDS, **principals.KINDS, **queues.KINDS,
     **rest_apis.KINDS, **roles.KINDS, **schedules.KINDS, **small.KINDS, **tables.KINDS, **topics.KINDS,
 }  # fmt: skip

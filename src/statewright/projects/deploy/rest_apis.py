@@ -11,6 +11,7 @@ from statewright.projects.deploy.calls import Answer
 from statewright.projects.deploy.documents import api_document, mark_of
 from statewright.projects.deploy.kinds import (
     TO_COME,
+    CannotApply,
     Kind,
     Known,
     LeftOut,
@@ -44,6 +45,14 @@ _INTEGRATION: Final = (
     "Type", "Uri", "ConnectionType", "ConnectionId", "Credentials", "RequestParameters", "RequestTemplates",
     "PassthroughBehavior", "ContentHandling", "TimeoutInMillis", "CacheNamespace", "CacheKeyParameters",
 )  # fmt: skip
+
+_METHOD_SETTINGS: Final = {
+    "LoggingLevel": "logging/loglevel", "DataTraceEnabled": "logging/dataTrace", "MetricsEnabled": "metrics/enabled",
+    "ThrottlingRateLimit": "throttling/rateLimit", "ThrottlingBurstLimit": "throttling/burstLimit",
+    "CachingEnabled": "caching/enabled", "CacheTtlInSeconds": "caching/ttlInSeconds",
+    "CacheDataEncrypted": "caching/dataEncrypted",
+}  # fmt: skip
+"""The patch paths of a method setting's properties."""
 
 
 def _lower(given: Mapping[str, Json]) -> JsonObject:
@@ -206,10 +215,11 @@ def _note_address(site: Site, api_id: str, stage_name: str) -> None:
 
 
 def stage(site: Site, wanted: Wanted) -> Mapping[str, Json]:
-    """Create a stage, or move it to another deployment and other variables."""
+    """Create a stage, or move it to another deployment and other settings."""
     api_id, name, deployed = _api_id(wanted), wanted.text("StageName"), wanted.text("DeploymentId")
     shown = site.found(SERVICE, "GetStage", restApiId=api_id, stageName=name) if api_id != TO_COME else None
     variables = {key: text_of(value) for key, value in wanted.table("Variables").items()}
+    patches: list[JsonObject] = []
     if shown is None:
         described = _lower(wanted.given("Description"))
         site.create(
@@ -218,7 +228,7 @@ def stage(site: Site, wanted: Wanted) -> Mapping[str, Json]:
         )  # fmt: skip
     else:
         there = shown.get("variables") or {}
-        patches: list[JsonObject] = [
+        patches = [
             {"op": "replace", "path": f"/variables/{key}", "value": value}
             for key, value in variables.items()
             if there.get(key) != value
@@ -226,11 +236,40 @@ def stage(site: Site, wanted: Wanted) -> Mapping[str, Json]:
         patches += [{"op": "remove", "path": f"/variables/{key}"} for key in there if key not in variables]
         if shown.get("deploymentId") != deployed:
             patches.append({"op": "replace", "path": "/deploymentId", "value": deployed})
-        if patches:
-            site.change(SERVICE, "UpdateStage", restApiId=api_id, stageName=name, patchOperations=patches)
-    site.ignored(wanted, "AccessLogSetting", "MethodSettings", "CanarySetting")
+    settings = text_of([wanted.items("MethodSettings"), wanted.table("AccessLogSetting")])
+    if shown is None or wanted.before is None or wanted.before.attributes.get("Settings") != settings:
+        patches += _settings_of_stage(wanted, shown or {})
+    if patches:
+        site.change(SERVICE, "UpdateStage", restApiId=api_id, stageName=name, patchOperations=patches)
+    site.ignored(wanted, "CanarySetting")
     _note_address(site, api_id, name)
-    return {"Ref": name, "RestApiId": api_id}
+    return {"Ref": name, "RestApiId": api_id, "Settings": settings}
+
+
+def _settings_of_stage(wanted: Wanted, shown: Mapping[str, Json]) -> list[JsonObject]:
+    """The patch operations that give a stage the wanted method settings and access log, and no others."""
+    patches: list[JsonObject] = [{"op": "remove", "path": f"/{key}"} for key in shown.get("methodSettings") or ()]
+    for one in wanted.items("MethodSettings"):
+        if not isinstance(one, dict):
+            raise CannotApply("MethodSettings must be a list of objects")
+        path = text_of(one.get("ResourcePath") or "/*").removeprefix("/")
+        # A path is written with `~1` for its slashes, the first one included; templates leave it out as well.
+        path = "*" if path == "*" else "~1" + path.removeprefix("~1").replace("/", "~1")
+        key = f"/{path}/{text_of(one.get('HttpMethod') or '*')}"
+        patches += [
+            {"op": "replace", "path": f"{key}/{where}", "value": text_of(one[member])}
+            for member, where in _METHOD_SETTINGS.items()
+            if one.get(member) is not None
+        ]
+    log = wanted.table("AccessLogSetting")
+    if shown.get("accessLogSettings"):
+        patches.append({"op": "remove", "path": "/accessLogSettings"})
+    patches += [
+        {"op": "replace", "path": f"/accessLogSettings/{name}", "value": text_of(log[member])}
+        for member, name in (("DestinationArn", "destinationArn"), ("Format", "format"))
+        if log.get(member)
+    ]
+    return patches
 
 
 def _named(noun: str, *members: str, key: str) -> Kind:
