@@ -33,5 +33,5 @@ async def get_account(app: App, _call: Call, _request: Json) -> Json:
 @change("apigateway", "UpdateAccount")
 async def update_account(app: App, _call: Call, request: Json) -> Json:
     """Change the settings of the account."""
-    settings = patched(_settings(app), request.get("patchOperations") or (), ("cloudwatchRoleArn",))
+    settings = patched(_settings(app), request.get("patchOperations") or (), ("cloudwatchRoleArn",), "Account")
     return _shown((await app.services.apis.put(ACCOUNT, _ID, settings)).settings)
