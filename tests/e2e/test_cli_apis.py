@@ -85,6 +85,12 @@ def test_routes_have_targets_and_authorization(server: Server, statewright: Comm
         ("POST", "/orders", "StepFunctions-StartExecution", "NONE"),
         ("GET", "/orders/{id}", f"function {function}", "NONE"),
     ]  # fmt: skip
+    bare = gateway.create_api(Name=f"{name}-bare", ProtocolType="HTTP")["ApiId"]
+    integrated(gateway, bare, function, "GET /")
+    assert json.loads(statewright("api", "routes", bare, "-o", "json").out)["routes"][0]["path"] == "/"
+    assert "none: it has no stage yet" in statewright("api", "list").out
+    refused = statewright("api", "call", bare, "/")
+    assert (refused.code, "has no stage" in refused.err) == (2, True)
     rest_id = rest(server, f"{name}-rest", "one")
     lines = statewright("api", "routes", rest_id).out.splitlines()
     assert lines[0] == f"http://{rest_id}.execute-api.localhost:{server.port}/one"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -337,17 +337,19 @@ class Server:
             self._prefix = ":".join(first[0]["stateMachineArn"].split(":")[:6]) + ":"
         return self._prefix
 
-    def _no_machine(self, name: str) -> Stop:
+    def hint_of(self, name: str, names: Sequence[str], listing: str) -> str:
+        """A hint for a name that does not exist: one like it, the command `listing` that lists `names`, or `deploy`."""
         from statewright.asl.findings import closest
 
-        names = [one["name"] for one in self.machines()]
         close = closest(name, names)
         if close is not None:
-            hint = f"did you mean {close}?"
-        elif names:
-            hint = f"to see them: {self.words('machine list')}"
-        else:
-            hint = f"the server has none yet; to deploy a project: {self.words('deploy DIR')}"
+            return f"did you mean {close}?"
+        if names:
+            return f"to see them: {self.words(listing)}"
+        return f"the server has none yet; to deploy a project: {self.words('deploy DIR')}"
+
+    def _no_machine(self, name: str) -> Stop:
+        hint = self.hint_of(name, [one["name"] for one in self.machines()], "machine list")
         return Stop(NOT_FOUND, f"There is no state machine '{name}' on {self.endpoint}.", hint)
 
 

@@ -136,6 +136,30 @@ def machine_events(making: Making) -> None:
     _make_events(making, _OF_MACHINES)
 
 
+def function_url(making: Making) -> None:
+    """Make the URL of a function, or of its alias, and what opens it. Source: "Generated CloudFormation resources"."""
+    given = making.given.get("FunctionUrlConfig")
+    if given is None:
+        return
+    if not isinstance(given, dict):
+        making.warn("FunctionUrlConfig", f"{making.id}: FunctionUrlConfig must be an object with an AuthType")
+        return
+    properties: dict[str, Json] = {"TargetFunctionArn": {"Ref": making.id}}
+    properties |= {name: given[name] for name in ("AuthType", "Cors", "InvokeMode") if name in given}
+    function: Json = {"Ref": making.id}
+    needs: tuple[str, ...] = ()
+    if making.qualifier is not None:
+        properties["Qualifier"] = making.qualifier
+        function, needs = making.target, (making.target["Ref"],)
+    making.add(f"{making.id}Url", "AWS::Lambda::Url", properties, needs=needs)
+    if given.get("AuthType") == "NONE":
+        opening = {
+            "Action": "lambda:InvokeFunctionUrl", "Principal": "*", "FunctionName": function,
+            "FunctionUrlAuthType": "NONE",
+        }  # fmt: skip
+        making.add(f"{making.id}UrlPublicPermissions", "AWS::Lambda::Permission", opening)
+
+
 def _make_events(making: Making, makers: Mapping[str, _Maker]) -> None:
     for name, kind, given in making.events():
         maker = makers.get(kind)

@@ -20,7 +20,14 @@ from statewright.projects.evaluation import NO_VALUE, waits
 from statewright.projects.expansion import SERVERLESS, transforms_of
 from statewright.projects.resources import Resource
 from statewright.projects.sam.apis import ApiEvents
-from statewright.projects.sam.events import Making, function_events, invoke_config, is_lost, machine_events
+from statewright.projects.sam.events import (
+    Making,
+    function_events,
+    function_url,
+    invoke_config,
+    is_lost,
+    machine_events,
+)
 from statewright.projects.sources import meant
 
 _PREFIX: Final = "AWS::Serverless::"
@@ -260,32 +267,8 @@ def _function(making: Making) -> None:
         making.warn(_PROVISIONED, f"{making.id}: {_PROVISIONED} needs AutoPublishAlias")
     if isinstance(given.get("EventInvokeConfig"), dict):
         invoke_config(making, given["EventInvokeConfig"])
-    _url(making)
+    function_url(making)
     function_events(making)
-
-
-def _url(making: Making) -> None:
-    """Make the URL of a function or its alias, and what opens it. Source: "Generated CloudFormation resources"."""
-    given = making.given.get("FunctionUrlConfig")
-    if given is None:
-        return
-    if not isinstance(given, dict):
-        making.warn("FunctionUrlConfig", f"{making.id}: FunctionUrlConfig must be an object with an AuthType")
-        return
-    properties: dict[str, Json] = {"TargetFunctionArn": {"Ref": making.id}}
-    properties |= {name: given[name] for name in ("AuthType", "Cors", "InvokeMode") if name in given}
-    function: Json = {"Ref": making.id}
-    if making.qualifier is not None:
-        properties["Qualifier"] = making.qualifier
-        function = making.target
-    alias = (_alias_id(making.id, making.qualifier),) if making.qualifier is not None else ()
-    making.add(f"{making.id}Url", "AWS::Lambda::Url", properties, needs=alias)
-    if given.get("AuthType") == "NONE":
-        opening = {
-            "Action": "lambda:InvokeFunctionUrl", "Principal": "*", "FunctionName": function,
-            "FunctionUrlAuthType": "NONE",
-        }  # fmt: skip
-        making.add(f"{making.id}UrlPublicPermissions", "AWS::Lambda::Permission", opening)
 
 
 def _refuse_local(making: Making, name: str, missing: str = "") -> None:

@@ -5,12 +5,12 @@ Owns names and addresses. Routes are read by `routes.py`, requests are sent by `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
-from statewright.cli.client import Answer, Server, command_words, short_name
+from statewright.cli.client import Answer, Server, short_name
 from statewright.cli.output import NOT_FOUND, USAGE, Stop
 
 HTTP: Final = "HTTP API"
@@ -23,7 +23,8 @@ DEFAULT: Final = "$default"
 class Address:
     """One address: a stage of an API, or the URL of a function. `name` is the API's, or that of the function.
 
-    `authorization` is that of a URL; routes of APIs have their own.
+    An API without a stage has an empty `stage` and `url`: requests do not reach it yet. `authorization` is that of the
+    URL of a function; routes of APIs have their own.
     """
 
     kind: str
@@ -35,17 +36,17 @@ class Address:
 
     def shown(self) -> Answer:
         """The address as JSON shows it."""
-        return {"kind": self.kind, "id": self.id, "name": self.name, "stage": self.stage or None, "address": self.url}
+        return {"kind": self.kind, "id": self.id, "name": self.name, "stage": self.stage or None,
+                "address": self.url or None}  # fmt: skip
 
 
 class Addresses:
     """The addresses of the server at an endpoint."""
 
-    def __init__(self, endpoint: str | None, make: Callable[..., Server] = Server) -> None:
-        self.named_endpoint = endpoint
-        self.http = make(endpoint, service="apigatewayv2")
-        self.rest = make(endpoint, service="apigateway")
-        self.functions = make(endpoint, service="lambda")
+    def __init__(self, endpoint: str | None) -> None:
+        self.http = Server(endpoint, service="apigatewayv2")
+        self.rest = Server(endpoint, service="apigateway")
+        self.functions = Server(endpoint, service="lambda")
 
     def __enter__(self) -> Addresses:
         return self
@@ -80,38 +81,36 @@ class Addresses:
             return named[0]
         stages = ", ".join(one.stage for one in chosen if one.stage)
         if not stages:
-            raise Stop(USAGE, f"{target} has no stages: it is the URL of a function.")
+            why = "it is the URL of a function" if chosen[0].kind == URL else "deploy it to one"
+            raise Stop(USAGE, f"{target} has no stages: {why}.")
         if stage is not None:
             raise Stop(NOT_FOUND, f"{target} has no stage {stage}.", f"it has: {stages}")
         raise Stop(USAGE, f"{target} has several stages.", f"choose one by --stage: {stages}")
 
     def _nothing(self, target: str, every: Sequence[Address]) -> Stop:
-        from statewright.asl.findings import closest
-
         names = sorted({name for one in every for name in (one.id, one.name)})
-        near = closest(target, names)
-        if near is not None:
-            hint = f"did you mean {near}?"
-        elif names:
-            hint = f"to see them: {command_words('api list', self.named_endpoint)}"
-        else:
-            hint = f"the server has none yet; to deploy a project: {command_words('deploy DIR', self.named_endpoint)}"
+        hint = self.http.hint_of(target, names, "api list")
         return Stop(NOT_FOUND, f"There is no API and no function URL '{target}' on {self.http.endpoint}.", hint)
 
     def _of_http(self) -> Iterator[Address]:
         for api in sorted(self.http.pages("get_apis", "Items"), key=lambda one: str(one["Name"])):
-            for stage in self.http.pages("get_stages", "Items", ApiId=api["ApiId"]):
-                name = stage["StageName"]
+            stages = [one["StageName"] for one in self.http.pages("get_stages", "Items", ApiId=api["ApiId"])]
+            for name in stages:
                 url = api["ApiEndpoint"] if name == DEFAULT else f"{api['ApiEndpoint']}/{name}"
                 yield Address(HTTP, api["ApiId"], api["Name"], name, url)
+            if not stages:
+                yield Address(HTTP, api["ApiId"], api["Name"], "", "")
 
     def _of_rest(self) -> Iterator[Address]:
         parts = urlsplit(self.rest.endpoint)
         port = f":{parts.port}" if parts.port else ""
         for api in sorted(self.rest.pages("get_rest_apis", "items"), key=lambda one: str(one["name"])):
             host = f"{parts.scheme}://{api['id']}.execute-api.localhost{port}"
-            for stage in self.rest.call("get_stages", restApiId=api["id"])["item"]:
-                yield Address(REST, api["id"], api["name"], stage["stageName"], f"{host}/{stage['stageName']}")
+            stages = [one["stageName"] for one in self.rest.call("get_stages", restApiId=api["id"])["item"]]
+            for name in stages:
+                yield Address(REST, api["id"], api["name"], name, f"{host}/{name}")
+            if not stages:
+                yield Address(REST, api["id"], api["name"], "", "")
 
     def _of_functions(self) -> Iterator[Address]:
         for function in self.functions.pages("list_functions", "Functions"):

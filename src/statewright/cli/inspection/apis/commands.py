@@ -58,7 +58,8 @@ def list_apis(form: str, endpoint: str | None) -> None:
 
 
 def _cells(one: Answer) -> list[Span]:
-    return [one["name"], one["kind"], one["stage"] or "", (one["address"], "accent")]
+    address: Span = (one["address"], "accent") if one["address"] else ("none: it has no stage yet", "wait")
+    return [one["name"], one["kind"], one["stage"] or "", address]
 
 
 @api.command(short_help="Show the routes of an API.")
@@ -78,7 +79,7 @@ def routes(target: str, stage: str | None, form: str, endpoint: str | None) -> N
     with Addresses(endpoint) as addresses:
         address = addresses.one(target, stage)
         found = routes_of(addresses, address)
-    if form == "table":
+    if form == "table" and address.url:
         stdout().line((address.url, "accent"))
     titles = ("METHOD", "PATH", "TARGET", "AUTHORIZATION")
     rows = [one.shown() for one in found]
@@ -118,6 +119,8 @@ def call(
     body = None if data is None else _body(data)
     with Addresses(endpoint) as addresses:
         address = addresses.one(target, stage)
+    if not address.url:
+        raise Stop(USAGE, f"{address.name} has no stage, so no request reaches it.", "deploy it to a stage")
     response = sent(endpoint_of(endpoint)[0], address, method, path, given, body, sign=sign)
     if form == "table":
         _print(address, response, endpoint)
