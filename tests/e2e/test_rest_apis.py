@@ -246,14 +246,17 @@ def test_another_server_gets_the_request_but_not_its_framing(server, gateway, ba
                               "integration.request.header.X-Mapped": "'literal'"},
     }, requestParameters={"method.request.path.proxy": True})  # fmt: skip
     api.deploy()
-    headers = {"X-Own": "1", "Connection": "close, X-Own", "TE": "trailers", "Proxy-Authorization": "secret"}
+    headers = {"X-Own": "1", "Connection": "close, X-Own", "TE": "trailers", "Proxy-Authorization": "secret",
+               "X-MAPPED": "client", "x-amzn-trace-id": "Root=1", "X-Amzn-Apigateway-Api-Id": "before"}  # fmt: skip
     answer = called(server, api.id, "PUT", "/prod/a%2Fb/c?x=1&x=2", headers, b"GET /admin HTTP/1.1\r\n\r\n")
     assert (answer.status, answer.headers["x-back"]) == (207, ["yes"])
     seen = answer.json
     assert seen["path"] == "/base/a%2Fb/c?fixed=1&x=2%2C1"
     assert seen["body"] == "GET /admin HTTP/1.1\r\n\r\n"
     names = [name.lower() for name, _ in seen["headers"]]
-    assert "x-mapped" in names
+    assert [value for name, value in seen["headers"] if name.lower() == "x-mapped"] == ["literal"]
+    assert dict(seen["headers"])["X-Amzn-Apigateway-Api-Id"] == f"before,{api.id}"
+    assert (names.count("x-amzn-trace-id"), names.count("x-amzn-apigateway-api-id")) == (1, 1)
     assert not {"x-own", "te", "proxy-authorization", "transfer-encoding"} & set(names)
     assert names.count("content-length") == 1
     left = called(server, api.id, "PUT", "/prod/a/..%2F../admin")

@@ -10,7 +10,7 @@ from typing import Final
 from urllib.parse import urlencode
 
 from statewright.apis.calls import CallContext, Integration, IntegrationFailed, Request, Response
-from statewright.apis.integrations.http_proxy import HttpProxy, gateway_headers, url_of
+from statewright.apis.integrations.http_proxy import HttpProxy, gateway_headers, replaced, url_of
 from statewright.apis.integrations.mapping import CONFIGURATION, JSON_TYPE, Mappings
 from statewright.integrations.http_requests import Request as Sent
 
@@ -48,8 +48,7 @@ class HttpIntegration:
             "User-Agent": f"AmazonAPIGateway_{context.api_id}", "Accept": JSON_TYPE,
             "Content-Type": request.header("content-type") or JSON_TYPE, **gateway_headers(request, context),
         }  # fmt: skip
-        replaced = {name.lower() for name in sent.headers}
-        headers = {name: value for name, value in headers.items() if name.lower() not in replaced} | sent.headers
         method = request.method if integration.http_method in ("", "ANY") else integration.http_method
-        answer = await self._http.send(Sent(method, url, headers, sent.body or None), integration.timeout_ms)
+        request_sent = Sent(method, url, replaced(headers, sent.headers), sent.body or None)
+        answer = await self._http.send(request_sent, integration.timeout_ms)
         return await self._mappings.response(integration, request, context, answer, str(answer.status))

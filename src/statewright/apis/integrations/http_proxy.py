@@ -64,7 +64,7 @@ class HttpProxy:
         joined = {name: ",".join(reversed(values)) for name, values in request.query.items()} | mapped["querystring"]
         url = url_of(integration.uri, request, context, mapped["path"], urlencode(joined))
         method = request.method if integration.http_method == "ANY" else integration.http_method
-        headers = {**passed_headers(request), **gateway_headers(request, context), **mapped["header"]}
+        headers = replaced(replaced(passed_headers(request), gateway_headers(request, context)), mapped["header"])
         return await self.send(Sent(method, url, headers, request.body or None), integration.timeout_ms)
 
     async def send(self, sent: Sent, timeout_ms: int) -> Response:
@@ -134,6 +134,12 @@ def passed_headers(request: Request) -> dict[str, str]:
         if lower not in _HELD_BACK and lower not in named:
             headers[lower] = f"{headers[lower]},{value}" if lower in headers else value
     return headers
+
+
+def replaced(headers: Mapping[str, str], by: Mapping[str, str]) -> dict[str, str]:
+    """Headers with others in the place of those of the same name, however that is written."""
+    names = {name.lower() for name in by}
+    return {**{name: value for name, value in headers.items() if name.lower() not in names}, **by}
 
 
 def _named(connection: str) -> set[str]:
