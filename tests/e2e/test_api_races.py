@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.deadlines import until
 from tests.e2e.conftest import ROLE, Server
 from tests.e2e.test_http_apis import Answer, called
 from tests.e2e.test_rest_apis import Rest
@@ -59,6 +60,7 @@ def test_each_answer_is_of_one_deployment(server, gateway):
                 responseParameters={"method.response.header.x-n": f"'{number}'"},
             )  # fmt: skip
             api.deploy()
+    # Before the first deployment there is no stage.
     found = [one for one in answers if one.status != 403]
     assert {one.status for one in found} == {200}
     assert all(one.headers["x-n"] == [one.body.decode()] for one in found)
@@ -70,6 +72,7 @@ def test_an_api_may_be_deleted_while_requests_run(server, gateway):
     gateway.put_integration_response(restApiId=api.id, resourceId=api.paths["/a"], httpMethod="GET", statusCode="200")
     api.deploy()
     with calls(lambda: called(server, api.id, "GET", "/prod/a")) as answers:
+        until(lambda: answers, "an answer")
         gateway.delete_rest_api(restApiId=api.id)
         assert called(server, api.id, "GET", "/prod/a").status in (403, 404)
     assert {one.status for one in answers} <= {200, 403, 404}
@@ -93,8 +96,7 @@ def test_a_start_that_was_answered_survives_a_crash(tmp_path: Path):
     apis.create_route(ApiId=api, RouteKey="POST /start", Target=f"integrations/{integration}")
     apis.create_stage(ApiId=api, StageName="$default", AutoDeploy=True)
     with calls(lambda: called(server, api, "POST", "/start", body=b"{}")) as answers:
-        while len(answers) < 20:
-            called(server, api, "GET", "/none")
+        until(lambda: len(answers) >= 20, "twenty starts")
         server.kill()
     acknowledged = [one.json["executionArn"] for one in answers if one.status == 200]
     again = Server(tmp_path / "data")
