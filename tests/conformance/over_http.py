@@ -26,7 +26,7 @@ REACHED = {
 Cases that need functions, queues or another service of the server are judged apart from those that do not.
 """
 
-SERVED = ("sqs", "s3", "dynamodb", "sns", "events", "logs", "cloudformation", "apigateway")
+SERVED = ("sqs", "s3", "dynamodb", "sns", "events", "logs", "cloudformation")
 """Services besides functions that cases may need."""
 
 
