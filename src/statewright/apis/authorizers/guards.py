@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -47,37 +48,37 @@ class Guards:
 
     def of_route(self, route: JsonMapping, snapshot: Snapshot) -> Guard | None:
         """The guard of a route of an HTTP API; `None` for an open one."""
-        authorization = route.get("AuthorizationType") or NONE
-        if authorization == NONE:
-            return None
-        authorizer_id = route.get("AuthorizerId") or ""
-        settings = snapshot.get(AUTHORIZER, {}).get(authorizer_id)
-        if authorization == AWS_IAM:
-            return SignatureGuard(self.verify)
-        if authorization == CUSTOM and settings is not None:
-            return self._asks(http_authorizer(authorizer_id, settings))
-        if authorization == JWT and settings is not None:
-            given = settings.get("JwtConfiguration") or {}
-            return JwtGuard(
-                http_sources(settings["IdentitySource"])[0], given["Issuer"], tuple(given["Audience"]),
-                tuple(route.get("AuthorizationScopes") or ()), self.issuers, self.clock,
-            )  # fmt: skip
-        return closed
+        scopes = tuple(route.get("AuthorizationScopes") or ())
+        return self._of(route.get("AuthorizationType"), route.get("AuthorizerId"), snapshot, {
+            CUSTOM: lambda key, settings: self._asks(http_authorizer(key, settings)),
+            JWT: lambda _, settings: self._asks_issuer(settings, scopes),
+        })  # fmt: skip
 
     def of_method(self, method: JsonMapping, snapshot: Snapshot) -> Guard | None:
         """The guard of a method of a REST API; `None` for an open one."""
-        authorization = method.get("authorizationType") or NONE
-        if authorization == NONE:
+        scopes = tuple(method.get("authorizationScopes") or ())
+        return self._of(method.get("authorizationType"), method.get("authorizerId"), snapshot, {
+            CUSTOM: lambda key, settings: self._asks(rest_authorizer(key, settings)),
+            COGNITO: lambda _, settings: self._asks_pool(settings, scopes),
+        })  # fmt: skip
+
+    def _of(
+        self, authorization: str | None, authorizer_id: str | None, snapshot: Snapshot,
+        makers: Mapping[str, Callable[[str, JsonMapping], Guard]],
+    ) -> Guard | None:  # fmt: skip
+        """`makers` make the guards of types that have an authorizer."""
+        if authorization in (None, NONE):
             return None
-        authorizer_id = method.get("authorizerId") or ""
-        settings = snapshot.get(AUTHORIZER, {}).get(authorizer_id)
         if authorization == AWS_IAM:
             return SignatureGuard(self.verify)
-        if authorization == CUSTOM and settings is not None:
-            return self._asks(rest_authorizer(authorizer_id, settings))
-        if authorization == COGNITO and settings is not None:
-            return self._asks_pool(settings, tuple(method.get("authorizationScopes") or ()))
-        return closed
+        key = authorizer_id or ""
+        settings, make = snapshot.get(AUTHORIZER, {}).get(key), makers.get(authorization or "")
+        return closed if settings is None or make is None else make(key, settings)
+
+    def _asks_issuer(self, settings: JsonMapping, scopes: tuple[str, ...]) -> Guard:
+        given = settings["JwtConfiguration"]
+        source = http_sources(settings["IdentitySource"])[0]
+        return JwtGuard(source, given["Issuer"], tuple(given["Audience"]), scopes, self.issuers, self.clock)
 
     def _asks_pool(self, settings: JsonMapping, scopes: tuple[str, ...]) -> Guard:
         pools = [one for one in issuers_of_pools(settings["providerARNs"]) if self.issuers.is_given(one)]

@@ -84,7 +84,7 @@ def test_what_denies_wins():
         ({"StringLike": {"aws:UserAgent": {"a": 1}}}, None),
     ],
 )
-def test_conditions_that_are_not_understood_let_nobody_in(condition, holds):
+def test_conditions_that_are_not_understood_admit_no_caller(condition, holds):
     assert decided(statement(Condition=condition)) == ("allow" if holds else "none")
     denied = decided(statement(), statement(Effect="Deny", Condition=condition))
     assert denied == ("allow" if holds is False else "deny")
