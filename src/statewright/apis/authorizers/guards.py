@@ -50,30 +50,35 @@ class Guards:
         """The guard of a route of an HTTP API; `None` for an open one."""
         scopes = tuple(route.get("AuthorizationScopes") or ())
         return self._of(route.get("AuthorizationType"), route.get("AuthorizerId"), snapshot, {
-            CUSTOM: lambda key, settings: self._asks(http_authorizer(key, settings)),
-            JWT: lambda _, settings: self._asks_issuer(settings, scopes),
+            (CUSTOM, REQUEST): lambda key, settings: self._asks(http_authorizer(key, settings)),
+            (JWT, JWT): lambda _, settings: self._asks_issuer(settings, scopes),
         })  # fmt: skip
 
     def of_method(self, method: JsonMapping, snapshot: Snapshot) -> Guard | None:
         """The guard of a method of a REST API; `None` for an open one."""
         scopes = tuple(method.get("authorizationScopes") or ())
+
+        def of_function(key: str, settings: JsonMapping) -> Guard:
+            return self._asks(rest_authorizer(key, settings))
+
         return self._of(method.get("authorizationType"), method.get("authorizerId"), snapshot, {
-            CUSTOM: lambda key, settings: self._asks(rest_authorizer(key, settings)),
-            COGNITO: lambda _, settings: self._asks_pool(settings, scopes),
+            (CUSTOM, TOKEN): of_function, (CUSTOM, REQUEST): of_function,
+            (COGNITO, COGNITO): lambda _, settings: self._asks_pool(settings, scopes),
         })  # fmt: skip
 
     def _of(
         self, authorization: str | None, authorizer_id: str | None, snapshot: Snapshot,
-        makers: Mapping[str, Callable[[str, JsonMapping], Guard]],
+        makers: Mapping[tuple[str, str], Callable[[str, JsonMapping], Guard]],
     ) -> Guard | None:  # fmt: skip
-        """`makers` make the guards of types that have an authorizer."""
+        """`makers` are by the types of authorization and authorizer: an update may have changed one of them."""
         if authorization in (None, NONE):
             return None
         if authorization == AWS_IAM:
             return SignatureGuard(self.verify)
         key = authorizer_id or ""
-        settings, make = snapshot.get(AUTHORIZER, {}).get(key), makers.get(authorization or "")
-        return closed if settings is None or make is None else make(key, settings)
+        settings = snapshot.get(AUTHORIZER, {}).get(key, {})
+        make = makers.get((authorization or "", settings.get("AuthorizerType") or settings.get("type") or ""))
+        return closed if make is None else make(key, settings)
 
     def _asks_issuer(self, settings: JsonMapping, scopes: tuple[str, ...]) -> Guard:
         given = settings["JwtConfiguration"]
