@@ -17,18 +17,17 @@ from typing import Final
 
 from statewright.clock import Clock
 from statewright.errors import ApiError
-from statewright.projects.deploy.calls import CallRefused
 from statewright.projects.deploy.registry import kind_of
-from statewright.projects.evaluation import Unresolved
 from statewright.projects.supported import is_custom
 from statewright.stacks.deleting import Deleting
 from statewright.stacks.index import GONE
 from statewright.stacks.journal import STACK_TYPE, Change, Journal, Live, Said
 from statewright.stacks.operations import Halted
+from statewright.stacks.outputs import outputs_of
 from statewright.stacks.planning.planner import Planner
 from statewright.stacks.planning.plans import Plan, Planned
 from statewright.stacks.policies import Verb, denial
-from statewright.stacks.records import Kept, Made, Operation, Output, Phase, ResourceEntry, StackEntry, is_stopped
+from statewright.stacks.records import Kept, Made, Operation, Phase, ResourceEntry, StackEntry, is_stopped
 from statewright.stacks.references import references_of
 from statewright.stacks.resources import ResourceFailed, Resources, fixed_changes
 from statewright.stores import fail_points
@@ -117,7 +116,7 @@ class Running:
                     await self._failed(f"The following resource(s) failed to update: [{row.id}]. {ASKED}")
                     return
         try:
-            outputs = await self._outputs(plan)
+            outputs = await outputs_of(plan, self._live.stack, self._made(), self._planner, self._resources)
         except ResourceFailed as problem:
             await self._failed(f"{problem} {ASKED}")
             return
@@ -152,31 +151,6 @@ class Running:
         if is_held:
             # The update of the parent may still fail: what was replaced stays until the parent has this cleaned up.
             raise Halted
-
-    async def _outputs(self, plan: Plan) -> list[Output]:
-        """The values of the outputs. Raises: ResourceFailed with the service's text."""
-        refs = references_of(self._made())
-        found = []
-        for name, planned in plan.outputs.items():
-            other = await self._planner.index.export(planned.export, self._live.stack.id) if planned.export else None
-            if other is not None:
-                owner, _ = other
-                raise ResourceFailed(f"Export with name {planned.export} is already exported by stack {owner.name}.")
-            try:
-                value = await self._resources.output(planned.value, refs)
-            except (Unresolved, CallRefused) as problem:
-                raise ResourceFailed(_output_text(name, str(problem))) from None
-            found.append(Output(name, value, planned.description, planned.export))
-        now = {one.export: one.value for one in found}
-        for one in self._live.stack.outputs:
-            if one.export is not None and now.get(one.export) != one.value:
-                users = await self._planner.index.users_of(one.export, self._live.stack.id)
-                verb = "updated" if one.export in now else "deleted"
-                if users:
-                    raise ResourceFailed(
-                        f"Export {one.export} cannot be {verb} as it is in use by {' and '.join(users)}."
-                    )
-        return found
 
     async def _one(self, planned: Planned, number: int) -> None:
         """Make one resource what it is to be. Raises: ResourceFailed once its failure is written."""
@@ -512,12 +486,3 @@ def _differs(before: Made, target: Made) -> bool:
 
 def _not_deleted(failed: list[str]) -> str:
     return f"The following resource(s) failed to delete: [{', '.join(failed)}]. " if failed else ""
-
-
-def _output_text(name: str, problem: str) -> str:
-    """The service's text for an output without a value. Source: recorded."""
-    found, words = problem.partition(" has no attribute ")[::2]
-    if words and "(" in found:
-        kind = found.partition("(")[2].rstrip(")")
-        return f"[Error] /Outputs/{name}/Value/Fn::GetAtt: Resource type {kind} does not support attribute {{{words}}}."
-    return f"[Error] /Outputs/{name}/Value: {problem}."
