@@ -215,6 +215,8 @@ class Running:
             begun = Said("UPDATE_IN_PROGRESS", logical=id_, type=type_, physical=before.ref)
             await self._fail_one(self._under_way(row, number, before, before), "UPDATE_FAILED", problem, begun)
             raise
+        if before.type == type_ == STACK_TYPE:
+            target = replace(target, ref=before.ref)
         if not is_resumed and type_ != STACK_TYPE and not _differs(before, target):
             await self._keep(row, number, before, target)
             return

@@ -5,6 +5,9 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import pytest
+from botocore.exceptions import ClientError
+
 from statewright.payload import Json
 from tests.unit.stacks.systems import clouds, created, queue, status, template, told
 
@@ -147,3 +150,28 @@ def test_the_second_of_two_updates_at_once_is_refused() -> None:
         assert problems == [f"Stack:{arn} is in UPDATE_IN_PROGRESS state and can not be updated."]
         system.advance("31m")
         assert status(cloud, "shop") == "UPDATE_ROLLBACK_COMPLETE"
+
+
+def test_an_update_that_is_cancelled_is_undone_with_its_nested_stacks() -> None:
+    with clouds() as (system, cloud):
+        s3 = system.client("s3")
+        s3.create_bucket(Bucket="templates")
+        s3.put_object(Bucket="templates", Key="child", Body=template({"Work": queue()}).encode())
+        nested: Json = {
+            "Type": "AWS::CloudFormation::Stack",
+            "Properties": {"TemplateURL": "https://s3.amazonaws.com/templates/child"},
+        }
+        body = template({"Inner": nested})
+        created(cloud, "shop", body)
+        with pytest.raises(ClientError, match="CancelUpdateStack cannot be called from current stack status"):
+            cloud.cancel_update_stack(StackName="shop")
+        with pytest.raises(ClientError, match="is in CREATE_COMPLETE state and can not continue update rollback"):
+            cloud.continue_update_rollback(StackName="shop")
+        before = queues(system)
+        s3.put_object(Bucket="templates", Key="child", Body=provided("silent").encode())
+        cloud.update_stack(StackName="shop", TemplateBody=body)
+        assert status(cloud, "shop") == "UPDATE_IN_PROGRESS"
+        cloud.cancel_update_stack(StackName="shop")
+        system.advance(5)
+        statuses = {one["StackStatus"] for one in cloud.list_stacks()["StackSummaries"]}
+        assert (statuses, queues(system)) == ({"UPDATE_ROLLBACK_COMPLETE"}, before)
