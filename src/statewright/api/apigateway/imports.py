@@ -2,38 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Final, cast
-
 from statewright.api.apigateway.rest_apis import api_of, first_models, shown
 from statewright.api.apigatewayv2.changes import change
+from statewright.api.apigatewayv2.imports import defined
 from statewright.api.operations import App, Call
-from statewright.api.protocols.bounds import apart
 from statewright.apis.apis import API_ID
-from statewright.apis.errors import bad_request
-from statewright.apis.openapi.documents import BasePath, Home, read_openapi
+from statewright.apis.openapi.documents import base_path_mode
 from statewright.apis.openapi.rest import RestDefinition, rest_definition
 from statewright.apis.openapi.rest_members import RestMembers
 from statewright.apis.records import MODEL, REST_API
 from statewright.payload import Json, JsonMapping, JsonObject
 
-_BASE_PATHS: Final = ("ignore", "prepend", "split")
-
 
 async def _definition(app: App, request: JsonMapping, api_id: str) -> RestDefinition:
     """The definition in a request. Raises: ApiError."""
-    base_path = (request.get("parameters") or {}).get("basepath", "ignore").lower()
-    if base_path not in _BASE_PATHS:
-        raise bad_request(f"Invalid value for basepath: {base_path[:50]}. Valid values are ignore, prepend, split")
-    mode = cast(BasePath, base_path)
-    body, home = request.get("body") or b"", Home(app.config.account, app.config.region)
-
-    def read() -> RestDefinition:
-        return rest_definition(read_openapi(body, home), api_id, mode)
-
-    found = await apart(len(body), read)
-    if found.warnings and request.get("failOnWarnings"):
-        raise bad_request("Warnings found during import:\n\t" + "\n\t".join(found.warnings))
-    return found
+    mode = base_path_mode((request.get("parameters") or {}).get("basepath"))
+    fails = bool(request.get("failOnWarnings"))
+    return await defined(
+        app, request.get("body") or b"", lambda document: rest_definition(document, api_id, mode),
+        fails_on_warnings=fails,
+    )  # fmt: skip
 
 
 def _endpoint(request: JsonMapping) -> JsonObject:

@@ -2,37 +2,50 @@
 
 from __future__ import annotations
 
-from typing import Final, cast
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 from statewright.api.apigatewayv2.changes import change
 from statewright.api.apigatewayv2.http_apis import shown
 from statewright.api.operations import App, Call
-from statewright.api.protocols.bounds import apart
+from statewright.api.protocols.bounds import MOST_COST, apart, is_dense_json
 from statewright.apis.apis import Apis, Held
 from statewright.apis.errors import bad_request
-from statewright.apis.openapi.documents import BasePath, Home, read_openapi
+from statewright.apis.openapi.documents import Home, OpenApi, base_path_mode, read_openapi
 from statewright.apis.openapi.http import HttpDefinition, http_definition
 from statewright.apis.records import AUTHORIZER, HTTP_API, INTEGRATION, ROUTE, Member
 from statewright.payload import Json, JsonMapping, JsonObject
 
-_BASE_PATHS: Final = ("ignore", "prepend", "split")
+T = TypeVar("T")
 _DEFINED: Final = (ROUTE, INTEGRATION, AUTHORIZER)
 """The kinds of members that a definition has."""
 _KEPT: Final = ("IpAddressType",)
 """Settings that a definition does not have."""
 
 
+async def defined(app: App, body: bytes, define: Callable[[OpenApi], T], *, fails_on_warnings: bool) -> T:
+    """The definition that a function makes of the document in a request. Raises: ApiError."""
+    home = Home(app.config.account, app.config.region)
+
+    def read() -> tuple[T, list[str]]:
+        if is_dense_json(body, MOST_COST):
+            raise bad_request("The document has more values than Statewright reads in one request.")
+        document = read_openapi(body, home)
+        return define(document), document.warnings
+
+    found, warnings = await apart(len(body), read)
+    if warnings and fails_on_warnings:
+        raise bad_request("Warnings found during import:\n\t" + "\n\t".join(warnings))
+    return found
+
+
 async def _definition(app: App, request: JsonMapping) -> HttpDefinition:
     """The definition in a request. Raises: ApiError."""
-    base_path = (request.get("Basepath") or "ignore").lower()
-    if base_path not in _BASE_PATHS:
-        raise bad_request(f"Invalid value for basepath: {base_path[:50]}. Valid values are ignore, prepend, split")
-    mode = cast(BasePath, base_path)
-    body, home = request["Body"].encode(), Home(app.config.account, app.config.region)
-    found = await apart(len(body), lambda: http_definition(read_openapi(body, home), mode))
-    if found.warnings and request.get("FailOnWarnings"):
-        raise bad_request("Warnings found during import:\n\t" + "\n\t".join(found.warnings))
-    return found
+    mode = base_path_mode(request.get("Basepath"))
+    fails = bool(request.get("FailOnWarnings"))
+    return await defined(
+        app, request["Body"].encode(), lambda document: http_definition(document, mode), fails_on_warnings=fails
+    )
 
 
 def _members(apis: Apis, definition: HttpDefinition) -> list[Member]:

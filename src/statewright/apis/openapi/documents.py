@@ -34,6 +34,7 @@ _METHODS: Final = {
 _UNKNOWN_METHODS: Final = ("trace", "connect")
 _VARIABLE: Final = re.compile(r"\$\{AWS::(AccountId|Partition|Region)\}")
 BasePath = Literal["ignore", "prepend", "split"]
+_BASE_PATHS: Final[Mapping[str, BasePath]] = {"ignore": "ignore", "prepend": "prepend", "split": "split"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +206,14 @@ def text_of(value: Json, name: str) -> str:
 def list_of(value: Json) -> list[str]:
     """A list of texts; a single value counts as a list of one."""
     return [str(one) for one in value] if isinstance(value, list) else [str(value)]
+
+
+def base_path_mode(text: str | None) -> BasePath:
+    """How a request wants base paths to be taken. Raises: ApiError."""
+    mode = _BASE_PATHS.get((text or "ignore").lower())
+    if mode is None:
+        raise bad_request(f"Invalid value for basepath: {str(text)[:50]}. Valid values are {', '.join(_BASE_PATHS)}")
+    return mode
 
 
 def read_openapi(body: bytes, home: Home) -> OpenApi:
