@@ -90,7 +90,13 @@ def test_what_is_no_document_is_refused(gateway: Any) -> None:
     for body in (b"[]", b"{}", b'{"openapi": "3.0.0"', b"\xff"):
         with pytest.raises(ClientError, match=r"Invalid OpenAPI input\."):
             gateway.import_rest_api(body=body)
+    doubtful = json.dumps({"swagger": "2.0", "info": {"title": "t"}, "security": [], "paths": {}}).encode()
+    with pytest.raises(ClientError, match="Warnings found during import:\n\tsecurity of the whole document"):
+        gateway.import_rest_api(body=doubtful, failOnWarnings=True)
+    with pytest.raises(ClientError, match="more values than"):
+        gateway.import_rest_api(body=b'{"swagger": "2.0", "x": [' + b"[]," * 1_000_000 + b"[]]}")
     assert len(gateway.get_rest_apis()["items"]) == before
+    assert len(gateway.import_rest_api(body=doubtful)["warnings"]) == 1
 
 
 def test_a_document_overwrites_an_api_or_is_merged_into_it(server: Server, gateway: Any) -> None:

@@ -6,6 +6,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+from botocore.exceptions import ClientError
+
 from tests.e2e.conftest import Server
 from tests.e2e.test_http_apis import called
 
@@ -181,6 +184,13 @@ def test_a_stack_includes_a_document_from_a_bucket(server: Server) -> None:
         "FAILED", "Transform AWS::Include failed with: S3 bucket [parts-of-templates] does not exist."
     )  # fmt: skip
     storage.create_bucket(Bucket="parts-of-templates")
+    itself = "Fn::Transform: {Name: AWS::Include, Parameters: {Location: s3://parts-of-templates/itself.yaml}}"
+    twice = f"a: {{{itself}}}\nb: {{{itself}}}\n"
+    storage.put_object(Bucket="parts-of-templates", Key="itself.yaml", Body=twice.encode())
+    with pytest.raises(ClientError, match="nested too deeply"):
+        client.create_change_set(**{
+            **given, "ChangeSetName": "deep", "TemplateBody": INCLUDED.replace("/openapi.yaml", "/itself.yaml"),
+        })  # fmt: skip
     text = "swagger: '2.0'\ninfo: {title: {'Fn::Sub': '${AWS::StackName}-web'}}\npaths: {/a: {}, /b: {}}\n"
     storage.put_object(Bucket="parts-of-templates", Key="openapi.yaml", Body=text.encode())
     client.create_change_set(**{**given, "ChangeSetName": "second"})

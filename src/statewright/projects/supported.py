@@ -36,8 +36,8 @@ _LOST: Final = {
     "AWS::ApiGateway": "only APIs, resources, methods, authorizers, deployments, stages, models, request validators "
     "and gateway responses are created",
     "AWS::ApiGatewayV2": "only APIs, routes, integrations, authorizers, deployments and stages are created",
-    "AWS::Serverless::Api": "its authorizers or policy cannot be made, so it stays closed",
-    "AWS::Serverless::HttpApi": "its authorizers cannot be made, so it stays closed",
+    "AWS::Serverless::Api": "its authorizers, policy or included document cannot be made, so it stays closed",
+    "AWS::Serverless::HttpApi": "its authorizers or included document cannot be made, so it stays closed",
     "AWS::Serverless": "GraphQL APIs are not supported, so nothing reaches its targets from outside",
     "AWS::CloudWatch": "only metric alarms are created; the metrics themselves are there",
     "AWS::Cognito": "user pools are not supported, so users cannot sign in",

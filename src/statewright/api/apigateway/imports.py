@@ -49,8 +49,8 @@ async def import_rest_api(app: App, _call: Call, request: Json) -> Json:
 async def put_rest_api(app: App, _call: Call, request: Json) -> Json:
     """Change an API by a document: merged with what is there, or in its place."""
     apis = app.services.apis
-    definition = await _definition(app, request, api_of(app, request).api.id)
     held = api_of(app, request)
+    definition = await _definition(app, request, held.api.id)
     members = RestMembers(apis.new, held, overwrites=request.get("mode") == "overwrite")
     members.apply(definition)
     await apis.redefine(held, members.settings(definition), held.api.tags, members.written, members.deleted)

@@ -86,9 +86,8 @@ async def import_api(app: App, _call: Call, request: Json) -> Json:
 async def reimport_api(app: App, _call: Call, request: Json) -> Json:
     """Put a document in the place of an API's routes, integrations, authorizers and settings; its stages stay."""
     apis = app.services.apis
-    apis.get(request["ApiId"], HTTP_API)
-    definition = await _definition(app, request)
     held = apis.get(request["ApiId"], HTTP_API)
+    definition = await _definition(app, request)
     gone = [one for kind in _DEFINED for one in held.of(kind).values()]
     kept = {name: held.api.settings[name] for name in _KEPT if name in held.api.settings}
     tags = {**held.api.tags, **definition.tags}

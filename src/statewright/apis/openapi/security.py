@@ -8,7 +8,6 @@ Source: API Gateway developer guide, "x-amazon-apigateway-authorizer object", "x
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -35,9 +34,7 @@ class Guard:
 def guard_of(document: OpenApi, asked: Json, auth: Json = None) -> Guard:
     """The check of an operation, by its `security` and its `x-amazon-apigateway-auth`. Raises: ApiError."""
     kind = table_of(auth, "x-amazon-apigateway-auth").get("type")
-    if isinstance(kind, str) and kind.upper() == "AWS_IAM":
-        return Guard("AWS_IAM")
-    guard = Guard()
+    guard = Guard("AWS_IAM" if str(kind).upper() == "AWS_IAM" else "NONE")
     for one in asked if isinstance(asked, list) else ():
         for name, scopes in table_of(one, "security").items():
             scheme = document.security_schemes.get(name)
@@ -60,7 +57,8 @@ def _with_scheme(document: OpenApi, guard: Guard, name: str, scheme: JsonMapping
     else:
         document.warnings.append(f"The security scheme {name} has no authorizer: operations that ask for it are closed")
         found = Guard("CUSTOM", is_key=guard.is_key)
-    if guard.authorization != "NONE" and guard.authorization != found.authorization:
+    known = guard.authorization, guard.authorizer
+    if guard.authorization != "NONE" and known != (found.authorization, found.authorizer):
         raise bad_request(f"{INVALID} An operation can have only one authorizer: {name[:200]} is a second one.")
     return found
 
@@ -80,8 +78,8 @@ def authorizers_of(document: OpenApi) -> dict[str, tuple[JsonMapping, JsonMappin
     found = {}
     for name, given in document.security_schemes.items():
         scheme = table_of(document.followed(given), name)
-        if isinstance(scheme.get(AUTHORIZER), Mapping):
-            found[name] = (scheme[AUTHORIZER], scheme)
+        if AUTHORIZER in scheme:
+            found[name] = (table_of(scheme[AUTHORIZER], AUTHORIZER), scheme)
     return found
 
 

@@ -120,6 +120,22 @@ def test_security_becomes_authorizers_and_what_cannot_be_checked_is_closed() -> 
     assert len(made.warnings) == 1
 
 
+def test_an_operation_has_one_authorizer_and_keeps_its_key() -> None:
+    schemes = {
+        name: {"type": "apiKey", "name": name, "in": "header", "x-amazon-apigateway-authtype": "custom",
+               "x-amazon-apigateway-authorizer": {"type": "token", "authorizerUri": FUNCTION}}
+        for name in ("one", "other")
+    }  # fmt: skip
+    key = {"type": "apiKey", "name": "x-api-key", "in": "header"}
+    components = {"securitySchemes": {**schemes, "key": key, "basic": {"type": "http"}}}
+    for second in ("other", "basic"):
+        with pytest.raises(ApiError, match="only one authorizer"):
+            rest(paths={"/a": {"get": {"security": [{"one": []}, {second: []}]}}}, components=components)
+    guarded = {"security": [{"key": []}], "x-amazon-apigateway-auth": {"type": "AWS_IAM"}}
+    method = rest(paths={"/a": {"get": guarded}}, components=components).paths["/a"]["GET"]
+    assert (method["authorizationType"], method["apiKeyRequired"]) == ("AWS_IAM", True)
+
+
 @pytest.mark.parametrize(
     ("parts", "reason"),
     [

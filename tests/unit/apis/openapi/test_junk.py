@@ -5,13 +5,16 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterator
+from itertools import count
 from typing import Any, Final
 
 import pytest
 
-from statewright.apis.openapi.documents import Home, read_openapi
+from statewright.apis.openapi.documents import Home, OpenApi, read_openapi
 from statewright.apis.openapi.http import http_definition
 from statewright.apis.openapi.rest import rest_definition
+from statewright.apis.openapi.rest_members import RestMembers
+from statewright.apis.records import Member
 from statewright.errors import ApiError
 from tests.unit.apis.openapi.test_documents import FUNCTION
 
@@ -87,12 +90,20 @@ def with_junk(value: Any, place: tuple[Any, ...], junk: Any) -> bytes:
     return json.dumps(made).encode()
 
 
+def made(document: OpenApi) -> None:
+    ids = count()
+    members = RestMembers(
+        lambda kind, given, key: Member("", kind, key or str(next(ids)), given, 0), None, overwrites=True
+    )
+    members.apply(rest_definition(document, "abc", "prepend"))
+
+
 @pytest.mark.parametrize("whole", [DOCUMENT, SWAGGER], ids=["openapi", "swagger"])
 def test_junk_is_read_or_refused(whole: dict[str, Any]) -> None:
     home, read, codes = Home("000000000000", "us-east-1"), 0, set()
     for place in places(whole):
         for junk in JUNK:
-            for define in (lambda one: rest_definition(one, "abc", "prepend"), http_definition):
+            for define in (made, http_definition):
                 try:
                     define(read_openapi(with_junk(whole, place, junk), home))
                     read += 1
