@@ -105,17 +105,17 @@ class RestMembers:
         own = {one.settings["path"]: one for one in self._before(RESOURCE).values()}
         if "/" not in self._resources:
             self._resources["/"] = self._write(RESOURCE, "", {"path": "/"}, None)
+        root = self._resources["/"]
+        if self._overwrites and root.settings.get("methods"):
+            self._set_methods(root, {})
         for path, methods in definition.paths.items():
             resource = self._resource(_plain(path), own)
-            merged = {} if self._overwrites else dict(resource.settings.get("methods") or {})
+            merged = dict(resource.settings.get("methods") or {})
             for name, method in methods.items():
                 merged[name] = _with_ids(method, resource.id, validators, authorizers)
             if merged:
                 self._set_methods(resource, merged)
         if self._overwrites:
-            root = self._resources["/"]
-            if not any(_plain(path) == "/" for path in definition.paths) and root.settings.get("methods"):
-                self._set_methods(root, {})
             self._clear(RESOURCE, [one.id for one in self._resources.values()])
 
     def _set_methods(self, resource: Member, methods: JsonMapping) -> None:

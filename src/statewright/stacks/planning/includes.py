@@ -14,6 +14,7 @@ from statewright.asl.reader import ReadError, read_document
 from statewright.errors import ApiError
 from statewright.payload import Json
 from statewright.projects.evaluation import Unresolved
+from statewright.stacks.planning.objects import TooLong, object_text
 from statewright.stacks.planning.templates import MOST_BYTES, MOST_DEPTH
 from statewright.stacks.threads import Invoke
 
@@ -57,19 +58,13 @@ class Includes:
     async def _text(self, location: str) -> str:
         bucket, _, key = location.removeprefix("s3://").partition("/")
         try:
-            found = await self._invoke("s3", "GetObject", {"Bucket": bucket, "Key": key})
+            return await object_text(self._invoke, bucket, key)
         except ApiError as error:
             if error.code == "NoSuchBucket":
                 raise Unresolved(f"S3 bucket [{bucket}] does not exist.") from None
             raise Unresolved(error.message) from None
-        pieces, size = [], 0
-        async for piece in found["Body"]:
-            size += len(piece)
-            if size > MOST_BYTES:
-                raise Unresolved(f"{location} is longer than {MOST_BYTES} bytes.")
-            pieces.append(piece)
-        try:
-            return b"".join(pieces).decode("utf-8-sig")
+        except TooLong:
+            raise Unresolved(f"{location} is longer than {MOST_BYTES} bytes.") from None
         except UnicodeDecodeError:
             raise Unresolved("The specified S3 object's content should be valid Yaml/JSON") from None
 

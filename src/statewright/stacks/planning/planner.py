@@ -22,6 +22,7 @@ from statewright.projects.expansion import SERVERLESS
 from statewright.stacks.errors import capabilities_lacking, invalid
 from statewright.stacks.index import GONE, Index
 from statewright.stacks.planning.includes import Includes
+from statewright.stacks.planning.objects import TooLong, object_text
 from statewright.stacks.planning.parameters import stored_names, values_of
 from statewright.stacks.planning.plans import Circumstances, Plan, plan_of
 from statewright.stacks.planning.templates import (
@@ -88,20 +89,14 @@ class Planner:
             raise invalid("TemplateURL must be a supported URL.")
         bucket, key = place
         try:
-            found = await self._invoke("s3", "GetObject", {"Bucket": bucket, "Key": key})
+            return await object_text(self._invoke, bucket, key)
         except ApiError as error:
             raise invalid(
                 f"S3 error: {error.message}\nFor more information check "
                 "http://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html"
             ) from None
-        pieces, size = [], 0
-        async for piece in found["Body"]:
-            size += len(piece)
-            if size > MOST_BYTES:
-                raise invalid(f"Template may not exceed {MOST_BYTES} bytes in size.")
-            pieces.append(piece)
-        try:
-            return b"".join(pieces).decode("utf-8-sig")
+        except TooLong:
+            raise invalid(f"Template may not exceed {MOST_BYTES} bytes in size.") from None
         except UnicodeDecodeError:
             raise invalid("Template format error: unsupported structure.") from None
 

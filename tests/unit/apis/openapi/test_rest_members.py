@@ -55,6 +55,17 @@ def test_members_that_stay_keep_their_ids_and_a_restart_finds_the_rest_gone() ->
     run_rig(Rig, test)
 
 
+def test_the_root_loses_its_methods_and_paths_with_a_slash_at_their_end_are_the_same() -> None:
+    async def test(rig: Rig) -> None:
+        api = await created(rig, definition("/", "/a"))
+        wanted = RestDefinition({"name": "t"}, {"/": {}, "/a": {"GET": {}}, "/a/": {"PUT": {}}})
+        await applied(rig, api, wanted, overwrites=True)
+        of = rig.get(api, REST_API).of(RESOURCE).values()
+        assert {one.settings["path"]: sorted(one.settings["methods"]) for one in of} == {"/": [], "/a": ["GET", "PUT"]}
+
+    run_rig(Rig, test)
+
+
 def test_binary_media_types_are_united_or_replaced() -> None:
     async def test(rig: Rig) -> None:
         def typed(*types: str) -> RestDefinition:
