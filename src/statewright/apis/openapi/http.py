@@ -15,6 +15,7 @@ from statewright.apis.authorizers.checks import check_http_authorizer
 from statewright.apis.errors import bad_request
 from statewright.apis.http_apis import DEFAULT_ROUTE, TIMEOUT_MS
 from statewright.apis.openapi.documents import (
+    ANY_METHOD,
     INTEGRATION,
     INVALID,
     BasePath,
@@ -209,7 +210,7 @@ def _integration(given: JsonMapping) -> JsonObject:
     for own in ("IntegrationType", "IntegrationMethod", "ConnectionType"):
         if own in made:
             made[own] = made[own].upper()
-    if made.get("IntegrationMethod") == f"{X}ANY-METHOD".upper():
+    if made.get("IntegrationMethod") == ANY_METHOD.upper():
         made["IntegrationMethod"] = "ANY"
     if given.get("requestParameters") is not None:
         made["RequestParameters"] = texts_of(given["requestParameters"], "requestParameters")
@@ -227,6 +228,6 @@ def _integration(given: JsonMapping) -> JsonObject:
 
 
 def _milliseconds(value: Json) -> int:
-    if not str(value).isdigit() or not 50 <= int(value) <= TIMEOUT_MS:
+    if not str(value).isdecimal() or not 50 <= int(value) <= TIMEOUT_MS:
         raise bad_request(f"{INVALID} timeoutInMillis must be a number between 50 and {TIMEOUT_MS}.")
     return int(value)

@@ -18,6 +18,7 @@ from statewright.apis.errors import bad_request
 from statewright.apis.gateway_responses import STATUSES
 from statewright.apis.integration_checks import checked_integration, checked_response
 from statewright.apis.openapi.documents import (
+    ANY_METHOD,
     INVALID,
     BasePath,
     OpenApi,
@@ -253,6 +254,11 @@ class _Method:
                 and response["statusCode"] not in method["methodResponses"]
             ):
                 continue
+            if response["statusCode"] in responses:
+                self._document.warnings.append(
+                    f"Several integration responses of {self._where()} have the status {response['statusCode']}: the "
+                    "last one is used"
+                )
             try:
                 responses[response["statusCode"]] = checked_response(response, method)
             except ApiError as problem:
@@ -269,6 +275,8 @@ def integration_settings(given: JsonMapping) -> JsonObject:
     """The settings of an integration as PutIntegration takes them. Raises: ApiError."""
     made: JsonObject = {name: text_of(given[name], name) for name in _TEXTS if given.get(name) is not None}
     made.update({name: text_of(given[name], name).upper() for name in _UPPER if given.get(name) is not None})
+    if made.get("httpMethod") == ANY_METHOD.upper():
+        made["httpMethod"] = "ANY"
     for name in _MAPS:
         if given.get(name) is not None:
             made[name] = texts_of(given[name], name)
@@ -278,7 +286,7 @@ def integration_settings(given: JsonMapping) -> JsonObject:
         made["tlsConfig"] = dict(table_of(given["tlsConfig"], "tlsConfig"))
     if given.get("timeoutInMillis") is not None:
         timeout = given["timeoutInMillis"]
-        if not str(timeout).isdigit():
+        if not str(timeout).isdecimal():
             raise bad_request(f"{INVALID} timeoutInMillis must be a number.")
         made["timeoutInMillis"] = int(timeout)
     return made

@@ -120,6 +120,16 @@ def test_security_becomes_authorizers_and_what_cannot_be_checked_is_closed() -> 
     assert len(made.warnings) == 1
 
 
+def test_responses_of_one_status_are_named_and_any_method_is_passed_on() -> None:
+    made = rest(paths={"/a": {"get": {"responses": {"400": {}}, "x-amazon-apigateway-integration": {
+        "type": "http", "uri": "https://a.example", "httpMethod": "x-amazon-apigateway-any-method",
+        "responses": {"400": {"statusCode": 400}, "4.*": {"statusCode": 400}},
+    }}}})  # fmt: skip
+    integration = made.paths["/a"]["GET"]["methodIntegration"]
+    assert (integration["httpMethod"], integration["integrationResponses"]["400"]["selectionPattern"]) == ("ANY", "4.*")
+    assert len(made.warnings) == 1
+
+
 def test_an_operation_has_one_authorizer_and_keeps_its_key() -> None:
     schemes = {
         name: {"type": "apiKey", "name": name, "in": "header", "x-amazon-apigateway-authtype": "custom",
