@@ -36,10 +36,16 @@ NOT_RUN: Final = (
     NotRun("README.md", "On a real server", "a part of what the demo prints: tests/e2e/test_demo.py"),
     NotRun("README.md", "boto3, AWS CLI", "a drawing"),
     NotRun("docs/apis.md", "", "its host has an id that the server gives: tests/e2e/test_http_apis.py"),
+    NotRun("docs/apis.md", "$ statewright api", "its addresses have ids of the server: tests/e2e/test_cli_apis.py"),
     NotRun("docs/architecture.md", "", "drawings"),
     NotRun("docs/benchmarks.md", "", "measurements take minutes on a quiet machine"),
     NotRun("docs/phases.md", "", "drawings made from the code: tests/architecture/test_documents.py"),
     NotRun("docs/cli.md", "FILE:LINE:COLUMN", "the form of a line"),
+    NotRun(
+        "docs/functions.md",
+        "$ aws lambda create-function-url-config",
+        "its host has an id that the server gives: tests/e2e/test_function_urls.py",
+    ),
     NotRun("docs/functions.md", "$ statewright setup node-sdk", "fetches packages from an index: tests/unit/cli/local"),
     NotRun("docs/functions.md", "$ statewright function logs price --since", "of a function that fails: test_cli_logs"),
     NotRun(

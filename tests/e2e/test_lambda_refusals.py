@@ -121,6 +121,7 @@ NAMED_IN_PATH = [
 ENOUGH: dict[str, dict[str, Any]] = {
     "AddPermission": {"StatementId": "s", "Action": "lambda:InvokeFunction", "Principal": "s3.amazonaws.com"},
     "CreateAlias": {"Name": "a", "FunctionVersion": "1"},
+    "CreateFunctionUrlConfig": {"AuthType": "NONE"},
     "DeleteAlias": {"Name": "a"},
     "GetAlias": {"Name": "a"},
     "DeleteProvisionedConcurrencyConfig": {"Qualifier": "1"},
