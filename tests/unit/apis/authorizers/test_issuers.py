@@ -12,6 +12,7 @@ import pytest
 from statewright.apis.authorizers.issuers import AGAIN_MS, KEPT_MS, MOST_BYTES, Issuers, KeysMalformed, keys_in
 from statewright.apis.authorizers.tokens import TokenRefused
 from statewright.apis.calls import IntegrationFailed, Response
+from statewright.config import ConfigError, read_config
 from statewright.integrations.http_requests import Request as Sent
 
 ISSUER = "https://issuer.example"
@@ -149,6 +150,15 @@ def test_files_that_are_no_key_sets(tmp_path: Path, text: str):
     with pytest.raises(TokenRefused, match="communication error"):
         run(issuers(web, Moved(), {ISSUER: str(path)}).key(ISSUER, "one"))
     assert web.asked == []
+
+
+def test_files_of_the_settings_are_relative_to_them(tmp_path: Path):
+    settings = tmp_path / "statewright.toml"
+    settings.write_text(f'[issuers]\n"{ISSUER}" = "keys.json"\n')
+    assert read_config(settings).issuers == {ISSUER: str(tmp_path / "keys.json")}
+    settings.write_text('[issuers]\n"issuer.example" = "keys.json"\n')
+    with pytest.raises(ConfigError, match=r"statewright.toml:2: issuers.issuer.example must be an issuer such as"):
+        read_config(settings)
 
 
 def test_keys_without_an_id_are_left_out():
