@@ -62,7 +62,7 @@ class ApiAuth:
         if not isinstance(authorizers, dict):
             raise CannotGuard("its Authorizers are no object")
         if default not in (NONE, IAM, *authorizers):
-            raise CannotGuard(f"it has no authorizer {default[:80]}")
+            raise CannotGuard(f"the API has no authorizer {default[:80]}")
         return cls(api, is_http, uri, authorizers, default, given.get("ApiKeyRequired") in (True, "true"))
 
     def id(self, name: str) -> str:
@@ -85,7 +85,7 @@ class ApiAuth:
             return {**made, "AuthorizationType": name}, None
         settings = self.authorizers.get(name) if isinstance(name, str) else None
         if not isinstance(settings, dict):
-            raise CannotGuard(f"its API has no authorizer {str(name)[:80]}")
+            raise CannotGuard(f"the API has no authorizer {str(name)[:80]}")
         scopes = own.get("AuthorizationScopes") or settings.get("AuthorizationScopes")
         kind = self._type(settings)
         made |= {"AuthorizationType": kind, "AuthorizerId": {"Ref": self.id(str(name))}}
