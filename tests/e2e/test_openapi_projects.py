@@ -94,7 +94,12 @@ Outputs:
 FILE = """\
 openapi: 3.0.1
 info: {{title: shop}}
+components: {{securitySchemes: {{basic: {{type: http, scheme: basic}}}}}}
 paths:
+  /closed:
+    get:
+      security: [{{basic: []}}]
+      x-amazon-apigateway-integration: {{type: mock, requestTemplates: {{application/json: '{{"statusCode": 200}}'}}}}
   {path}:
     get:
       responses: {{200: {{description: seen}}}}
@@ -142,6 +147,7 @@ def test_a_serverless_project_with_a_document_beside_its_template(server: Server
         Path("openapi.yaml").write_text(FILE.format(path=path))
         done = statewright("deploy")
         assert done.code == 0, done.out + done.err
+        assert "The security scheme basic has no authorizer" in done.out + done.err
         words = [line.split() for line in done.out.splitlines()]
         return {one[0].rstrip(":"): one[-1] for one in words if one}
 
@@ -151,6 +157,7 @@ def test_a_serverless_project_with_a_document_beside_its_template(server: Server
     assert called(server, made["Front"], "GET", "/more/7").json == ["GET /more/{id}", None]
     assert called(server, made["Merged"], "PUT", "/prod/old").json == [None, "/old"]
     assert called(server, made["Merged"], "GET", "/prod/none").status == 404
+    assert called(server, made["Web"], "GET", "/prod/closed").status == 403
     again = deployed("/other")
     assert again["Web"] == made["Web"]
     assert called(server, made["Web"], "GET", "/prod/seen").status == 403

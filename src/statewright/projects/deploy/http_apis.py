@@ -66,6 +66,8 @@ def _of_document(site: Site, wanted: Wanted, shown: Answer | None, document: str
         shown = site.create(SERVICE, "ImportApi", **request)
     elif wanted.before is None or wanted.before.attributes.get("Document") != mark:
         shown = site.change(SERVICE, "ReimportApi", ApiId=shown["ApiId"], **request) or shown
+    for text in shown.get("Warnings") or ():
+        site.note(text)
     if "ApiId" in shown:
         _settle(site, shown, wanted.given("Name", *_API))
         tags = {name: value for name, value in wanted.tags().items() if (shown.get("Tags") or {}).get(name) != value}

@@ -100,6 +100,8 @@ def api(site: Site, wanted: Wanted) -> Mapping[str, Json]:
             request = _import(site, wanted, document)
             shown = site.change(SERVICE, "PutRestApi", restApiId=before, mode=mode, **request) or shown
         _settle(site, wanted, shown, usual="" if document is not None else wanted.name)
+    for text in (shown or {}).get("warnings") or ():
+        site.note(text)
     site.ignored(wanted, "Policy")
     known = (shown or {}).get("id", TO_COME)
     return {
