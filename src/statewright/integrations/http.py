@@ -39,7 +39,6 @@ from statewright.integrations.patterns import (
     answered,
     bad_parameters,
     named_uuid,
-    no_endpoint_text,
     refused_how,
     too_large,
 )
@@ -57,6 +56,10 @@ _BODILESS: Final = ("GET", "HEAD")
 _RETRIED: Final = frozenset({401, 407, 409})
 """Statuses of API destinations that are retried although they are refusals. Source: EventBridge user guide."""
 _BINARY: Final = ("image/", "video/", "audio/", "application/octet-stream", "binary/")
+_NO_GATEWAY: Final = (
+    "apigateway:invoke calls the one address in statewright.toml, whatever its ApiEndpoint is. For an API of this "
+    'server, add: [endpoints] apigateway = "http://127.0.0.1:4566/_apis/ID", with the id of the API'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +137,7 @@ class HttpTasks:
         endpoints = self._config.endpoints
         endpoint = endpoints.get("apigateway") or endpoints.get("default")
         if endpoint is None:
-            return Failed(NOT_CONFIGURED, no_endpoint_text("apigateway"))
+            return Failed(NOT_CONFIGURED, _NO_GATEWAY)
         try:
             request = _repeatable(task, gateway_request(task.parameters, endpoint.url, task.region))
         except ExecutionFailure as failure:

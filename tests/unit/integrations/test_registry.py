@@ -41,7 +41,6 @@ def call(resource: Any, parameters: Any, config: Any = None) -> Any:
     [
         ("dynamodb:getItem", "dynamodb"),
         ("aws-sdk:s3:getObject", "s3"),
-        ("apigateway:invoke", "apigateway"),
         ("sqs:sendMessage.waitForTaskToken", "sqs"),
         ("arn:aws:lambda:us-east-1:000000000000:function:f", "lambda"),
     ],
@@ -50,6 +49,12 @@ def test_a_service_that_is_nowhere_says_how_to_configure_it(resource, service):
     result, _ = call(resource, {})
     assert result.error == NOWHERE
     assert f'[endpoints] {service} = "http://127.0.0.1:8000"' in result.cause
+
+
+def test_calls_of_apis_need_an_address():
+    result, _ = call("apigateway:invoke", {})
+    assert result.error == NOWHERE
+    assert '[endpoints] apigateway = "http://127.0.0.1:4566/_apis/ID"' in result.cause
 
 
 @pytest.mark.parametrize("resource", ["bedrockagentcore:invokeHarness", "statewright:acquire"])
