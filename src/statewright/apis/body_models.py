@@ -1,8 +1,8 @@
 """Models of request bodies: JSON schemas, draft 4, as far as templates use them.
 
 A schema with other keywords is checked by those that are known here. A reference is one within the schema, or the
-address of another model of the API. A schema comes from the author of an API and a
-body from its callers: patterns match in linear time, and a check that takes many steps ends without a fit.
+address of another model of the API. A schema comes from the author of an API and a body from its callers: patterns
+match in linear time, and a check that takes many steps ends without a fit.
 
 Source: JSON Schema Validation, draft 4; API Gateway developer guide, "Data models for REST APIs".
 """
