@@ -25,7 +25,10 @@ class NotGiven:
 
 def services_of(**parts: Any) -> Services:
     """Services of which a test gives some."""
-    given = {"sessions": SimpleNamespace(session_of=lambda _headers, _query: None), **parts}
+    sessions = SimpleNamespace(
+        session_of=lambda _headers, _query: None, secrets=lambda config, _headers, _query: config.credentials
+    )
+    given = {"sessions": sessions, **parts}
     nothing: Any = None
     made = Services(Building(nothing))
     vars(made).update({one.name: given.get(one.name, NotGiven(one.name)) for one in PARTS})
