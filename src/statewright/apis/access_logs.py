@@ -9,6 +9,7 @@ Source: API Gateway developer guide, "Variables for access logging" and "Customi
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import re
@@ -179,14 +180,15 @@ class AccessLogs:
         self._lost = 0
         self._timer: Timer | None = None
         self._background = Background("access logs of APIs")
+        self._flushing = asyncio.Lock()
 
     async def stop(self) -> None:
         """Write the lines that wait."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        await self._background.stop()
         await self._flush()
+        await self._background.stop()
 
     def add(self, where: AccessLog, context: CallContext, trace: Trace, response: Response) -> None:
         """Add the line of a request. It never waits."""
@@ -203,6 +205,10 @@ class AccessLogs:
             self._arm()
 
     async def _flush(self) -> None:
+        async with self._flushing:
+            await self._write_all()
+
+    async def _write_all(self) -> None:
         waiting, self._waiting = self._waiting, {}
         try:
             for (group, stream), lines in waiting.items():

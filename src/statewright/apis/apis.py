@@ -237,12 +237,12 @@ class Apis:
         for one in made:
             of[one.id] = replace(one, stored=one.stored + 1)
 
-    async def drop(self, kind: str, *ids: str) -> None:
-        """Delete entries."""
-        found = [self._entries[kind][one] for one in ids if one in self._entries[kind]]
+    async def drop(self, *names: tuple[str, str]) -> None:
+        """Delete entries by kind and id, in one transaction."""
+        found = [self._entries[kind][one] for kind, one in names if one in self._entries[kind]]
         await self._loose.delete(*found)
         for one in found:
-            self._entries[kind].pop(one.id, None)
+            self._entries[one.kind].pop(one.id, None)
         self.entries_version += 1
 
     def new_id(self, characters: int) -> str:

@@ -66,8 +66,8 @@ class Quotas:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        await self._background.stop()
         await self._write()
+        await self._background.stop()
 
     def take(self, plan: Loose, link: Loose) -> bool:
         """Count a request of a key under a plan with a quota; false if none is left."""

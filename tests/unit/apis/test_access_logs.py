@@ -86,8 +86,11 @@ def test_lines_are_written_in_groups_and_in_order() -> None:
         assert (name, stream) == ("shop", "a-prod")
         assert group.lines == [f"{number} 404 Not Found" for number in range(3)]
         logged(clock, logs, "last")
+        await clock.sleep_until(clock.now_ms() + WRITE_AFTER_MS)
+        # The group is being written to when the server ends.
+        logged(clock, logs, "very last")
         await logs.stop()
-        assert group.lines[-1] == "last"
+        assert group.lines[-2:] == ["last", "very last"]
 
     run_virtual(test)
 

@@ -52,7 +52,7 @@ def test_a_key_is_let_in_to_the_stages_of_its_plans() -> None:
         assert rig.outcomes(1) == ["INVALID_API_KEY"]
         await rig.put(KEY, "k", {"value": VALUE, "enabled": True})
         assert rig.outcomes(1) == ["k"]
-        await rig.drop(PLAN_KEY, "p/k")
+        await rig.drop((PLAN_KEY, "p/k"))
         assert rig.outcomes(1) == ["INVALID_API_KEY"]
 
     run_rig(Rig, test)
@@ -120,8 +120,8 @@ def test_counts_are_written_together() -> None:
         row = rig.entries(USAGE)["p/k"]
         assert (row.stored, row.settings["left"], row.settings["days"]) == (1, 800, {"2026-01-01": [200, 800]})
         rig.outcomes(1)
-        await rig.drop(PLAN_KEY, "p/k")
-        await rig.drop(USAGE, "p/k")
+        await rig.drop((PLAN_KEY, "p/k"))
+        await rig.drop((USAGE, "p/k"))
         await rig.clock.sleep_until(rig.clock.now_ms() + WRITE_AFTER_MS + 1)
         assert rig.entries(USAGE) == {}
 

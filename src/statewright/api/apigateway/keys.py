@@ -75,9 +75,7 @@ async def delete_api_key(app: App, _call: Call, request: Json) -> Json:
     apis = app.services.apis
     found = entry(app, KEY, request["apiKey"], "Invalid API Key identifier specified")
     links = [key for key, one in apis.entries(PLAN_KEY).items() if one.settings["keyId"] == found.id]
-    await apis.drop(PLAN_KEY, *links)
-    await apis.drop(USAGE, *links)
-    await apis.drop(KEY, found.id)
+    await apis.drop((KEY, found.id), *((kind, one) for kind in (PLAN_KEY, USAGE) for one in links))
     return {}
 
 

@@ -57,12 +57,13 @@ def replanned(settings: JsonMapping, operations: Sequence[JsonMapping]) -> JsonO
 def _stages(settings: JsonMapping, patch: JsonMapping) -> list[JsonObject]:
     """The stages of a plan after one was added or removed: `API:STAGE`."""
     api, _, stage = str(patch.get("value") or "").partition(":")
-    rest = [one for one in settings.get("apiStages") or () if (one["apiId"], one["stage"]) != (api, stage)]
+    there = list(settings.get("apiStages") or ())
+    rest = [one for one in there if (one["apiId"], one["stage"]) != (api, stage)]
     if patch.get("op") == "remove":
         return rest
     if patch.get("op") != "add" or not api or not stage:
         raise bad_request("Invalid patch of /apiStages: add or remove a value of the form API:STAGE")
-    return [*rest, {"apiId": api, "stage": stage}]
+    return there if len(rest) < len(there) else [*rest, {"apiId": api, "stage": stage}]
 
 
 def _throttled(settings: JsonMapping, where: re.Match[str], patch: JsonMapping) -> list[JsonObject]:

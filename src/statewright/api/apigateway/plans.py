@@ -77,9 +77,7 @@ async def delete_usage_plan(app: App, _call: Call, request: Json) -> Json:
     """Delete a usage plan; its keys stay."""
     apis, plan = app.services.apis, _plan_of(app, request)
     links = [key for key, one in apis.entries(PLAN_KEY).items() if one.settings["usagePlanId"] == plan.id]
-    await apis.drop(PLAN, plan.id)
-    await apis.drop(PLAN_KEY, *links)
-    await apis.drop(USAGE, *links)
+    await apis.drop((PLAN, plan.id), *((kind, one) for kind in (PLAN_KEY, USAGE) for one in links))
     return {}
 
 
@@ -119,7 +117,7 @@ async def get_usage_plan_keys(app: App, _call: Call, request: Json) -> Json:
 @change("apigateway", "DeleteUsagePlanKey")
 async def delete_usage_plan_key(app: App, _call: Call, request: Json) -> Json:
     """Take a plan from an API key. What the key has used stays counted."""
-    await app.services.apis.drop(PLAN_KEY, _link_of(app, _plan_of(app, request), request["keyId"]).id)
+    await app.services.apis.drop((PLAN_KEY, _link_of(app, _plan_of(app, request), request["keyId"]).id))
     return {}
 
 

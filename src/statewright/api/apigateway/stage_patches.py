@@ -79,6 +79,8 @@ def _typed(member: str, value: Json) -> Json:
         number = float(text) if isinstance(kind, float) else int(text)
     except ValueError:
         raise bad_request(f"Invalid value for {member}: it must be a number") from None
-    if member.startswith("throttling"):
+    if member == "throttlingRateLimit":
         check_throttle(number, None)
+    elif member == "throttlingBurstLimit":
+        check_throttle(None, number)
     return number
