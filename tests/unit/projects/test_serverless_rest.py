@@ -157,3 +157,101 @@ def rendered(template: str, body: str) -> Any:
     context = {**CONTEXT, "authorizer": {"claims": CONTEXT["authorizer"]["claims"]}}
     inputs = Inputs(body, {"header": {"X-A": 'it\'s "quoted"'}, "querystring": {}, "path": {}}, context, {})
     return parse_json(compile_template(template).render(inputs).text)
+
+
+def test_requests_are_checked_against_models_and_parameters(tmp_path: Path) -> None:
+    project = sls(
+        tmp_path,
+        """\
+- http:
+    path: a
+    method: post
+    request:
+      schemas: {application/json: order, text/csv: {name: Row, schema: {type: string}}, text/plain: {type: string}}
+      parameters: {querystrings: {q: true}, headers: {h: false, i: {required: true, mappedValue: "'x'"}}}
+- http: {path: b, method: get, request: {parameters: {paths: {id: false}}}}""",
+        ", apiGateway: {request: {schemas: {order: {name: Order, schema: {type: object}}}}}",
+    )
+    assert texts(project) == []
+    made = method(project, "ApiGatewayMethodAPost")
+    assert made["RequestParameters"] == {
+        "method.request.querystring.q": True, "method.request.header.h": False, "method.request.header.i": True,
+    }  # fmt: skip
+    assert made["RequestModels"] == {
+        "application/json": "<ApiGatewayOrderModel>", "text/csv": "<ApiGatewayMethodAPostTextCsvModel>",
+        "text/plain": "<ApiGatewayMethodAPostTextPlainModel>",
+    }  # fmt: skip
+    assert made["RequestValidatorId"] == "<ApiGatewayShopRequestValidator>"
+    order = method(project, "ApiGatewayOrderModel")
+    assert (order["Name"], order["Schema"]) == ("Order", {"type": "object"})
+    assert method(project, "ApiGatewayMethodAPostTextPlainModel")["Schema"] == {"type": "string"}
+    assert "RequestValidatorId" not in method(project, "ApiGatewayMethodBGet")
+
+
+def test_keys_and_plans_of_the_provider(tmp_path: Path) -> None:
+    keys = ", apiGateway: {apiKeys: [one, {name: two, value: secret}], usagePlan: {quota: {limit: 5, period: DAY}}}"
+    project = sls(tmp_path, "- http: {path: a, method: get, private: true}", keys)
+    assert method(project, "ApiGatewayMethodAGet")["ApiKeyRequired"] is True
+    assert set(of_type(project, "ApiKey")) == {"ApiGatewayApiKey1", "ApiGatewayApiKey2"}
+    assert set(of_type(project, "UsagePlanKey")) == {"ApiGatewayUsagePlanKey1", "ApiGatewayUsagePlanKey2"}
+    assert "ApiGatewayUsagePlan" in project.resources
+
+
+def test_keys_and_plans_by_the_name_of_a_plan(tmp_path: Path) -> None:
+    plans = "usagePlan: [{free: {throttle: {rateLimit: 1}}}, {paid: {}}], apiKeys: [{free: [a, b]}, {paid: [c]}]"
+    project = sls(tmp_path, "- http: {path: a, method: get}", f", apiGateway: {{{plans}}}")
+    assert set(of_type(project, "ApiKey")) == {
+        "ApiGatewayApiKeyFree1",
+        "ApiGatewayApiKeyFree2",
+        "ApiGatewayApiKeyPaid1",
+    }
+    assert set(of_type(project, "UsagePlan")) == {"ApiGatewayUsagePlanFree", "ApiGatewayUsagePlanPaid"}
+    assert "ApiGatewayUsagePlanKeyFree2" in of_type(project, "UsagePlanKey")
+
+
+def test_an_imported_api_gets_methods_only(tmp_path: Path) -> None:
+    imported = "restApiId: abc, restApiRootResourceId: root, restApiResources: {/a: of-a}"
+    project = sls(tmp_path, "- http: GET a/b\n- http: GET c", f", apiGateway: {{{imported}}}")
+    assert of_type(project, "RestApi") == {}
+    assert method(project, "ApiGatewayResourceAB")["ParentId"] == "of-a"
+    assert method(project, "ApiGatewayResourceC")["ParentId"] == "root"
+    assert method(project, "ApiGatewayMethodCGet")["RestApiId"] == "abc"
+    project = sls(tmp_path, "- http: GET a", ", apiGateway: {restApiId: abc}")
+    assert "restApiId needs a restApiRootResourceId" in texts(project)[0]
+
+
+def test_authorizers_are_made_once(tmp_path: Path) -> None:
+    project = sls(
+        tmp_path,
+        """\
+- http: {path: a, method: get, authorizer: one}
+- http: {path: b, method: get, authorizer: {name: one, type: request}}
+- http: {path: c, method: get, authorizer: aws_iam}
+- http: {path: d, method: get, authorizer: {type: TOKEN, authorizerId: x}}
+- http:
+    {path: e, method: get, authorizer: {arn: "arn:aws:cognito-idp:us-east-1:1:userpool/u", name: pool, scopes: [s]}}""",
+    )
+    asked = {one: method(project, f"ApiGatewayMethod{one}Get") for one in "ABCDE"}
+    assert [one["AuthorizationType"] for one in asked.values()] == [
+        "CUSTOM", "CUSTOM", "AWS_IAM", "CUSTOM", "COGNITO_USER_POOLS",
+    ]  # fmt: skip
+    assert asked["A"]["AuthorizerId"] == asked["B"]["AuthorizerId"] == "<OneApiGatewayAuthorizer>"
+    assert (asked["D"]["AuthorizerId"], asked["E"]["AuthorizationScopes"]) == ("x", ["s"])
+    own = method(project, "OneApiGatewayAuthorizer")
+    assert (own["Type"], own["IdentitySource"]) == ("TOKEN", "method.request.header.Authorization")
+    assert own["AuthorizerUri"].endswith(":lambda:path/2015-03-31/functions/<OneLambdaFunction.Arn>/invocations")
+    assert method(project, "PoolApiGatewayAuthorizer")["ProviderARNs"] == ["arn:aws:cognito-idp:us-east-1:1:userpool/u"]
+
+
+def test_the_resources_of_a_service_add_to_those_of_the_framework(tmp_path: Path) -> None:
+    more = """\
+        resources:
+          Resources:
+            ApiGatewayRestApi: {Properties: {Description: ours}}
+        """
+    project = sls(tmp_path, "- http: GET a", more=more)
+    assert texts(project, "ERROR") == []
+    api = project.resources["ApiGatewayRestApi"]
+    assert (api.type, api.properties["Name"], api.properties["Description"]) == (
+        "AWS::ApiGateway::RestApi", "dev-shop", "ours",
+    )  # fmt: skip

@@ -12,6 +12,7 @@ from typing import Final
 
 from statewright.payload import Json
 from statewright.projects.cloudformation import Stack
+from statewright.projects.expansion import SERVERLESS
 from statewright.projects.resources import Place, Resource
 from statewright.projects.sam.apis import ApiEvents
 from statewright.projects.sources import meant
@@ -107,8 +108,14 @@ class Making:
         """Report an event that cannot be created."""
         self.stack.sources.error(self.stack.place((*self._steps, "Events", event)), message)
 
-    def refuse_resource(self, message: str) -> None:
-        """Report a resource that cannot be created."""
+    def refuse_local(self, name: str, missing: str = "") -> None:
+        """Report a file of a stack's template that was not uploaded. Source: the transform's own words."""
+        if not self.stack.is_served:
+            return
+        form = "of the form 's3://bucket/key' with optional versionId query parameter."
+        why = missing if name not in self.given else f"'{name}' is not a valid S3 Uri {form}"
+        found = "Invalid Serverless Application Specification document. Number of errors found: 1."
+        message = f"Transform {SERVERLESS} failed with: {found} Resource with id [{self.id}] is invalid. {why}"
         self.stack.sources.error(self.place, message)
 
     def lose(self, event: str, message: str) -> None:

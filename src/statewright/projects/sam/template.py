@@ -238,8 +238,8 @@ def _function(making: Making) -> None:
         making.note_policies()
     properties = {name: given[name] for name in _FUNCTION if name in given}
     properties["Code"] = _code(given)
-    if making.stack.is_served and isinstance(properties["Code"], str):
-        _refuse_local(making, "CodeUri", "Either 'InlineCode' or 'CodeUri' must be set.")
+    if isinstance(properties["Code"], str):
+        making.refuse_local("CodeUri", "Either 'InlineCode' or 'CodeUri' must be set.")
     dead = given.get("DeadLetterQueue")
     if isinstance(dead, dict) and "TargetArn" in dead:
         properties["DeadLetterConfig"] = {"TargetArn": dead["TargetArn"]}
@@ -271,16 +271,6 @@ def _function(making: Making) -> None:
     function_events(making)
 
 
-def _refuse_local(making: Making, name: str, missing: str = "") -> None:
-    """Refuse a template whose file was not uploaded: a server reads objects only. Source: observed."""
-    form = "'s3://bucket/key' with optional versionId query parameter."
-    why = missing if name not in making.given else f"'{name}' is not a valid S3 Uri of the form {form}"
-    making.refuse_resource(
-        f"Transform {SERVERLESS} failed with: Invalid Serverless Application Specification document. Number of errors "
-        f"found: 1. Resource with id [{making.id}] is invalid. {why}",
-    )
-
-
 def _code(given: Mapping[str, Json]) -> Json:
     if "InlineCode" in given:
         return {"ZipFile": given["InlineCode"]}
@@ -310,8 +300,8 @@ def _machine(making: Making) -> None:
     uri = given.get("DefinitionUri")
     if uri is not None:
         properties["DefinitionS3Location"] = uri
-        if making.stack.is_served and isinstance(uri, str) and not uri.startswith("s3://"):
-            _refuse_local(making, "DefinitionUri")
+        if isinstance(uri, str) and not uri.startswith("s3://"):
+            making.refuse_local("DefinitionUri")
     _tag(given, properties)
     making.add(making.id, "AWS::StepFunctions::StateMachine", properties)
     alias = given.get("AutoPublishAlias")
