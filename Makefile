@@ -8,6 +8,7 @@ NODE := $(VENV)/node
 CLIENTS := $(VENV)/clients
 NODE_CLIENTS := $(VENV)/node-clients
 SAM := $(VENV)/sam
+CONSOLE := $(VENV)/console
 # Plugins are named, because one that is found by itself has its whole package compiled anew by each process of pytest:
 # the product, whose plugin is named in pyproject.toml.
 PLUGINS := --disable-plugin-autoload -p xdist -p pytest_cov -p _hypothesis_pytestplugin
@@ -18,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 MEASURE := $(if $(COVERAGE),--cov --cov-report=,)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tables demo demo-crash storm soak fuzz test conformance lint format bench lock clean
+.PHONY: help setup tables console-vendor demo demo-crash storm soak fuzz test conformance lint format bench lock clean
 
 help: ## List the tasks
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -77,6 +78,14 @@ $(CLIENTS)/.ready: tests/clients/requirements.lock | $(READY)
 $(SAM)/.ready: tests/clients/sam/requirements.lock | $(READY)
 	$(call APART,$(SAM),the SAM CLI: 300 MB)
 
+# What bundles, checks and drives the console's page.
+$(CONSOLE)/.ready: tests/console/package.json tests/console/package-lock.json | $(READY)
+	$(call NPM,$(CONSOLE),the console's page)
+
+console-vendor: $(CONSOLE)/.ready ## Bundle the libraries of the console's page anew
+	@cp tests/console/vendor_entry.js $(CONSOLE) && $(CONSOLE)/node_modules/.bin/esbuild $(CONSOLE)/vendor_entry.js \
+	  --bundle --format=esm --minify --legal-comments=none --outfile=src/statewright/console/static/vendor.js
+
 $(NODE_CLIENTS)/.ready: tests/clients/node/package.json tests/clients/node/package-lock.json | $(READY)
 	$(call NPM,$(NODE_CLIENTS),clients for Node.js)
 
@@ -84,7 +93,7 @@ test: $(READY) $(NODE)/.ready lint ## Run ruff, mypy and the tests, in less than
 	@$(if $(COVERAGE),rm -f .coverage,true)
 	@$(PYTEST) -n logical --maxprocesses=8 -m "not slow" $(MEASURE)
 
-test-slow: $(READY) $(NODE)/.ready $(CLIENTS)/.ready $(SAM)/.ready $(NODE_CLIENTS)/.ready ## Run what `test` leaves out: kill storms, real clients, reference systems in real time, thousands of seeds
+test-slow: $(READY) $(NODE)/.ready $(CLIENTS)/.ready $(SAM)/.ready $(NODE_CLIENTS)/.ready $(CONSOLE)/.ready ## Run what `test` leaves out: kill storms, real clients, reference systems in real time, thousands of seeds
 	@STATEWRIGHT_TEST_THOROUGH=1 $(PYTEST) -n logical --maxprocesses=8 -m "slow or scaled" $(MEASURE) $(if $(COVERAGE),--cov-append)
 	@$(if $(COVERAGE),$(BIN)/python -m coverage json -q -o coverage.json && $(BIN)/python -m tests.coverage_gate coverage.json,true)
 

@@ -30,6 +30,7 @@ from statewright.assembly import NO_HOOKS, Hooks, System, assemble
 from statewright.background import Background
 from statewright.clock import RealClock
 from statewright.config import DEFAULT_PORT, Config
+from statewright.console.console import ConsoleApp
 from statewright.engine.engine import Engine
 from statewright.engine.executions.views import StatusChange
 from statewright.errors import InUse, Unavailable
@@ -180,7 +181,7 @@ async def _serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> N
     check = _StoreCheck()
     api = Api(
         system.app, origins, body_bytes, lambda: _samples(system, listens, check.sample()),
-        lambda: check.state, lambda: system.app.integrations.volatile.played,
+        lambda: check.state, lambda: system.app.integrations.volatile.played, ConsoleApp(system.app, origins),
     )  # fmt: skip
     deadline = StopDeadline(options.timeouts.stop_seconds, lambda: _left_unwritten(engine))
     listens = listener(api, lambda: on_ready(ready), options.timeouts, deadline.begin)

@@ -47,6 +47,7 @@ from statewright.payload import Json, JsonObject
 
 Send = Callable[[Message], Awaitable[None]]
 Sampler = Callable[[], Awaitable[Iterable[Sample]]]
+Pages = Callable[[Message, Receive, Send], Awaitable[None]]
 
 log = logging.getLogger("statewright.api")
 
@@ -68,7 +69,7 @@ class Api:
 
     `origins` are those of web pages that may call. `body_bytes` is the longest body for any service when the limits on
     payloads are lifted. `store_state` says for `/health` what a check of the store has found, `invented` which services
-    moto has played.
+    moto has played. `pages` answers unsigned requests at `/console`.
     """
 
     app: App
@@ -77,6 +78,7 @@ class Api:
     sampler: Sampler | None = None
     store_state: Callable[[], str] | None = None
     invented: Callable[[], list[str]] | None = None
+    pages: Pages | None = None
     counters: CallCounters = field(default_factory=CallCounters)
     draining: bool = False
     _warned_at: float = -1e9
@@ -102,6 +104,9 @@ class Api:
                 request_id=handling.request_id, origins=self.origins, draining=self.draining,
             )  # fmt: skip
             self.counters.note("execute-api", "request", str(status), time.perf_counter() - handling.started)
+            return
+        if self.pages is not None and _is_for_pages(scope, headers):
+            await self.pages(scope, receive, send)
             return
         try:
             is_verified = self._is_verified(scope, headers)
@@ -392,6 +397,14 @@ class _Handling:
 _NO_SERVICE: Final = JsonWire("")
 _NO_SERVICE_BY_FORM: Final = QueryWire("unknown")
 """Write refusals for requests to services that are not served here."""
+
+
+def _is_for_pages(scope: Message, headers: Mapping[str, str]) -> bool:
+    """True for a request to the pages; a signed one at the same path is for a bucket of that name."""
+    path = scope["path"]
+    if not path.startswith("/console") or path[8:9] not in ("", "/"):
+        return False
+    return signing_service(scope["query_string"].decode("latin-1"), headers) is None
 
 
 def _new_id() -> str:

@@ -60,6 +60,25 @@ MemoryOf = Callable[[str], int | None]
 """The memory of a function in MiB, by its name or ARN; `None` where it is not known."""
 
 
+def transitions_of(history: Iterable[Event]) -> int:
+    """State transitions, counted from the history: the start, states left, and attempts made again."""
+    entered = sum(event.type.endswith("StateEntered") for event in history)
+    begun: dict[int, int] = {}
+    again = 0
+    owner: dict[int, int] = {}
+    for event in history:
+        if event.type.endswith("StateEntered"):
+            owner[event.id] = event.id
+            continue
+        stay = owner.get(event.previous_id, 0)
+        owner[event.id] = stay
+        if event.type in ("TaskScheduled", "LambdaFunctionScheduled", "ActivityScheduled"):
+            again += begun.get(stay, 0) > 0
+            begun[stay] = begun.get(stay, 0) + 1
+    redriven = sum(event.type == "ExecutionRedriven" for event in history)
+    return entered + again + redriven
+
+
 def execution_usage(
     history: Iterable[Event],
     transitions: int,

@@ -125,6 +125,13 @@ class Story:
                 for attempt in visit.attempts:
                     pending.extend(reversed(attempt.strands))
 
+    def owner_of(self, event_id: int) -> Visit | Strand:
+        """The visit or strand of an event of the execution itself, not of a child execution."""
+        for chain in self._chains.values():
+            if chain.root is self.root:
+                return chain.owners.get(event_id, self.root)
+        return self.root
+
     def branch_of(self, name: str) -> int:
         """The number of the branch, from 0, that a state belongs to."""
         return self._branches.get(name, 0)

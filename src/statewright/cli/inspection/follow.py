@@ -109,6 +109,7 @@ class Following:
     def outcome(self, given_up: GivenUp | None = None) -> Outcome:
         """The run up to the latest event."""
         from statewright.cli.run_report import Outcome
+        from statewright.cost.execution_usage import transitions_of
         from statewright.limits import AWS
 
         self.state.transitions = transitions_of(self.history)
@@ -186,25 +187,6 @@ def definition_of(server: Server, arn: str) -> tuple[Program, Mapping[str, Any]]
     definition = parse_json(found["definition"])
     states = nodes_by_name(definition)
     return compile_definition(definition), states
-
-
-def transitions_of(history: list[HistoryEvent]) -> int:
-    """State transitions, counted from the history: the start, states left, and attempts made again."""
-    entered = sum(event.type.endswith("StateEntered") for event in history)
-    begun: dict[int, int] = {}
-    again = 0
-    owner: dict[int, int] = {}
-    for event in history:
-        if event.type.endswith("StateEntered"):
-            owner[event.id] = event.id
-            continue
-        stay = owner.get(event.previous_id, 0)
-        owner[event.id] = stay
-        if event.type in ("TaskScheduled", "LambdaFunctionScheduled", "ActivityScheduled"):
-            again += begun.get(stay, 0) > 0
-            begun[stay] = begun.get(stay, 0) + 1
-    redriven = sum(event.type == "ExecutionRedriven" for event in history)
-    return entered + again + redriven
 
 
 def _event_of(shown: Answer) -> HistoryEvent:

@@ -8,9 +8,9 @@ import pytest
 from statewright.cli import client
 from statewright.cli.client import ApiProblem, endpoint_of, machine_of, short_name
 from statewright.cli.inspection import execution
-from statewright.cli.inspection.follow import transitions_of
 from statewright.cli.output import Stop
 from statewright.cli.table import dated, length_words
+from statewright.cost.execution_usage import transitions_of
 from statewright.interpreter.history import HistoryEvent
 from tests.unit.cli.conftest import Run
 from tests.unit.cli.stub_server import PREFIX, StubServer, stub

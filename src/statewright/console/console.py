@@ -1,0 +1,131 @@
+"""The console as an application of its own at `/console`: its page, and the reads below `/console/api/`.
+
+Owns the rules for browsers: which pages may read, what the page may load, and that answers are never stored. Every
+read is one function of `reads`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import parse_qsl
+
+import orjson
+
+from statewright.api import guard
+from statewright.api.errors import status_of
+from statewright.api.operations import App
+from statewright.api.protocols.wire import Message, Receive
+from statewright.api.streaming import Send
+from statewright.console.assets import PAGE, assets
+from statewright.errors import ApiError, StoreError, shortage
+
+log = logging.getLogger("statewright.console")
+
+PATH: Final = "/console"
+_API: Final = "/console/api/"
+_PACKED_BYTES: Final = 1_000
+_LONG_BYTES: Final = 100_000
+_LONGEST_QUERY: Final = 8_000
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
+    "trusted-types 'none'"
+)
+_SAFE: Final = (
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+
+
+@dataclass(slots=True)
+class ConsoleApp:
+    """The ASGI application. `origins` are those of other web pages that may read."""
+
+    app: App
+    origins: frozenset[str] = frozenset()
+    _read: Callable[[str, Mapping[str, str]], Awaitable[object]] | None = None
+
+    async def __call__(self, scope: Message, _receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        path = scope["path"]
+        try:
+            if scope["method"] not in ("GET", "HEAD"):
+                raise ApiError("MethodNotAllowed", "The console answers GET and HEAD.", status=405)
+            if not path.startswith(_API):
+                self._guard_page(headers)
+                await self._page(scope, headers, send)
+                return
+            guard.refuse_web_pages(headers, self.origins)
+            await self._answer(scope, headers, send, 200, await self._answer_read(path, scope["query_string"]))
+        except ApiError as error:
+            await self._answer(scope, headers, send, status_of(error), {"error": error.code, "message": error.message})
+        except StoreError as problem:
+            log.warning("the console was answered with 503: %s", problem)
+            refusal = {"error": "ServiceUnavailable", "message": "The store does not answer; try again."}
+            await self._answer(scope, headers, send, 503, refusal)
+        except Exception as problem:
+            if shortage(problem) is None:
+                log.exception("the console's read %s failed", path)
+            refusal = {"error": "InternalError", "message": "The server failed to answer; its log says why."}
+            await self._answer(scope, headers, send, 500, refusal)
+
+    def _guard_page(self, headers: Mapping[str, str]) -> None:
+        """A link on any page may lead here, since the page itself shows nothing. Raises: ApiError."""
+        if headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document":
+            headers = {**headers, "sec-fetch-site": "none"}
+        guard.refuse_web_pages(headers, self.origins, is_page=True)
+
+    async def _answer_read(self, path: str, query: bytes) -> object:
+        if self.app.config.credentials:
+            text = "This server has credentials. Signing in to the console is not possible yet; use the command line."
+            raise ApiError("AccessDenied", text, status=403)
+        if len(query) > _LONGEST_QUERY:
+            raise ApiError("BadRequest", "The address is too long.", status=414)
+        if self._read is None:
+            # Imported by the first read: a server that is not looked at does without.
+            from statewright.console.reads import reader
+
+            self._read = reader(self.app)
+        given = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True, max_num_fields=30))
+        return await self._read(path.removeprefix(_API), given)
+
+    async def _page(self, scope: Message, headers: Mapping[str, str], send: Send) -> None:
+        name = scope["path"].rpartition("/")[2] if scope["path"].startswith("/console/static/") else PAGE
+        found = assets().get(name)
+        if found is None:
+            raise ApiError("NotFound", f"The console has no file {name[:100]}.", status=404)
+        more = [(b"content-type", found.type), (b"etag", found.tag), (b"cache-control", b"no-cache")]
+        if headers.get("if-none-match", "").encode() == found.tag:
+            await _respond(scope, send, 304, more, b"")
+            return
+        body = found.body
+        if "gzip" in headers.get("accept-encoding", ""):
+            body = found.packed
+            more += [(b"content-encoding", b"gzip"), (b"vary", b"accept-encoding")]
+        await _respond(scope, send, 200, more, body)
+
+    async def _answer(
+        self, scope: Message, headers: Mapping[str, str], send: Send, status: int, document: object
+    ) -> None:
+        body = orjson.dumps(document)
+        more = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
+        if len(body) > _PACKED_BYTES and "gzip" in headers.get("accept-encoding", ""):
+            pack = gzip.compress
+            body = await asyncio.to_thread(pack, body, 4) if len(body) > _LONG_BYTES else pack(body, 4)
+            more.append((b"content-encoding", b"gzip"))
+        await _respond(scope, send, status, more, body)
+
+
+async def _respond(scope: Message, send: Send, status: int, more: list[tuple[bytes, bytes]], body: bytes) -> None:
+    headers = [*_SAFE, *more, (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})

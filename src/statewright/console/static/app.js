@@ -1,0 +1,67 @@
+// The page: which address shows which part, and the rail beside it.
+
+import { effect, html, render, signal } from './vendor.js';
+import { read } from './api.js';
+import { Executions } from './executions.js';
+import { count } from './format.js';
+import { Icon } from './icons.js';
+import { Machines } from './machines.js';
+import { route } from './navigation.js';
+import { format } from './route.js';
+import { RunPage } from './run.js';
+
+/** @type {any} */
+const server = signal(null);
+/** @type {any} */
+const trouble = signal(null);
+
+async function look() {
+  try {
+    server.value = await read('me');
+    trouble.value = null;
+  } catch (problem) {
+    trouble.value = problem;
+  }
+}
+
+function Rail() {
+  const { page } = route.value;
+  const found = server.value;
+  const total = found ? Object.values(found.counts).reduce((sum, one) => sum + Number(one), 0) : null;
+  const item = (/** @type {import('./route.js').Route['page']} */ to, /** @type {string} */ icon, /** @type {string} */ words, /** @type {number | null} */ number) => html`<a class=${page === to || (to === 'executions' && page === 'execution') ? 'item on' : 'item'}
+    href=${format(to)} aria-current=${page === to ? 'page' : null}><${Icon} name=${icon} /><span>${words}</span>
+    ${number === null ? null : html`<span class="number">${count(number)}</span>`}</a>`;
+  return html`<nav class="rail" aria-label="Pages">
+    <a class="brand" href=${format('executions')}><img src="/console/static/mark.svg" alt="" width="22" height="22" />Statewright</a>
+    ${item('executions', 'list', 'Executions', total)}
+    ${item('machines', 'machine', 'State machines', null)}
+    <div class="foot"><span class=${trouble.value ? 'dot fail' : 'dot ok'}></span>
+      ${trouble.value ? 'not connected' : 'connected'} <code>${location.host}</code></div>
+  </nav>`;
+}
+
+function Page() {
+  const now = route.value;
+  if (now.page === 'executions') return html`<${Executions} route=${now} />`;
+  if (now.page === 'machines') return html`<${Machines} />`;
+  if (now.page === 'execution') return html`<${RunPage} key=${now.arn} arn=${now.arn} query=${now.query} icons=${server.value?.icons} />`;
+  return html`<div class="empty"><h1>There is no such page</h1><p>The address is not one of the console.
+    <a href=${format('executions')}>Executions</a> are a good place to go on.</p></div>`;
+}
+
+function App() {
+  return html`<${Rail} /><main class="main" id="main">
+    ${trouble.value ? html`<div class="banner fail" role="alert"><b>${trouble.value.message}</b></div>` : null}
+    <${Page} /></main>`;
+}
+
+effect(() => {
+  const now = route.value;
+  const name = now.page === 'execution' ? now.arn.split(':').pop() : now.page === 'machines' ? 'State machines' : 'Executions';
+  document.title = `${name} · Statewright`;
+});
+
+look();
+const root = /** @type {HTMLElement} */ (document.getElementById('app'));
+root.textContent = '';
+render(html`<${App} />`, root);

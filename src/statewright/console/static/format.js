@@ -1,0 +1,66 @@
+// Durations, instants and counts as text.
+
+/** @param {number} ms @returns {string} a duration: 0 ms, 169 ms, 1.36 s, 14 s, 3 min 5 s, 2 h 4 min, 3 d 2 h */
+export function duration(ms) {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  const s = ms / 1000;
+  if (s < 60) return `${trimmed(s, s < 10 ? 2 : 1)} s`;
+  if (s < 3600) return two(s, 60, 'min', 1, 's');
+  if (s < 86400) return two(s, 3600, 'h', 60, 'min');
+  return two(s, 86400, 'd', 3600, 'h');
+}
+
+/** @param {number} s @param {number} big @param {string} bigName @param {number} small @param {string} smallName */
+function two(s, big, bigName, small, smallName) {
+  const whole = Math.floor(s / big);
+  const rest = Math.floor((s - whole * big) / small);
+  return rest ? `${whole} ${bigName} ${rest} ${smallName}` : `${whole} ${bigName}`;
+}
+
+/** @param {number} value @param {number} digits */
+function trimmed(value, digits) {
+  return value.toFixed(digits).replace(/\.?0+$/, '');
+}
+
+/** @param {number} ms @returns {string} a place on the time axis: 0, +500 ms, +3.07 s */
+export function offset(ms) {
+  return ms === 0 ? '0' : `+${duration(ms)}`;
+}
+
+const DAYS = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
+
+/** @param {number} ms @returns {string} 22 Nov, 03:51:10 */
+export function instant(ms) {
+  return `${DAYS.format(ms)}, ${new Date(ms).toISOString().slice(11, 19)}`;
+}
+
+/** @param {number} ms */
+export function iso(ms) {
+  return new Date(ms).toISOString();
+}
+
+/** @param {number} value @returns {string} 999, 1,204, 110k, 2.4M */
+export function count(value) {
+  if (value < 10000) return value.toLocaleString('en-GB');
+  if (value < 1e6) return `${trimmed(value / 1e3, value < 1e5 ? 1 : 0)}k`;
+  return `${trimmed(value / 1e6, 1)}M`;
+}
+
+/** @param {number} usd */
+export function dollars(usd) {
+  return usd === 0 ? '$0' : `$${usd < 0.01 ? usd.toFixed(6) : usd.toFixed(2)}`;
+}
+
+/** @param {number} ms @param {number} now @returns {string} how long ago */
+export function ago(ms, now) {
+  const past = Math.max(0, now - ms);
+  if (past < 60000) return `${Math.floor(past / 1000)} s ago`;
+  if (past < 3600000) return `${Math.floor(past / 60000)} min ago`;
+  if (past < 86400000) return `${Math.floor(past / 3600000)} h ago`;
+  return `${Math.floor(past / 86400000)} d ago`;
+}
+
+/** @param {number} n @param {string} one @param {string} [many] */
+export function plural(n, one, many = `${one}s`) {
+  return `${n.toLocaleString('en-GB')} ${n === 1 ? one : many}`;
+}

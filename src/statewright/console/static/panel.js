@@ -1,0 +1,146 @@
+// What one visit did: a sentence, and tabs with its input, output, changes, attempts and definition.
+
+import { html, useEffect, useMemo, useState } from './vendor.js';
+import { diffLines, jsonLines } from './diff.js';
+import { duration, offset } from './format.js';
+import { Icon, ToneBadge } from './icons.js';
+import { toneOf, waitingTone } from './model.js';
+import { sentence } from './words.js';
+
+const MOST_LINES = 2000;
+const TABS = [['input', 'Input'], ['output', 'Output'], ['changes', 'Changes'], ['attempts', 'Attempts'], ['definition', 'Definition']];
+
+/** @param {any} props */
+export function Panel({ run, name, visit, at, tab, payloads, icons, onTab, onVisit }) {
+  const state = run.byName.get(name);
+  if (!state) return html`<aside class="inspector card"><p class="faint pad">Choose a state.</p></aside>`;
+  const shape = [...run.drawing.states, ...run.drawing.boxes].find((/** @type {any} */ one) => one.name === name);
+  const reached = state.visits.filter((/** @type {any} */ one) => one.begin <= at);
+  const place = visit ? state.visits.indexOf(visit) : -1;
+  const tone = visit ? (waitingTone(state, toneOf(visit, at))) : 'idle';
+  const isOver = visit && visit.end > 0 && visit.end <= at;
+  const until = visit ? (isOver ? visit.endMs : run.timeAt(at)) : 0;
+  const shown = TABS.filter(([key]) => key !== 'attempts' || (visit && visit.attempts.length));
+  const active = shown.some(([key]) => key === tab) ? tab : visit ? 'input' : 'definition';
+  return html`<aside class="inspector card" aria-label="State">
+    <header class="what"><span class=${`tile t-${tone}`}>${icons ? html`<svg class="icon" width="18" height="18" viewBox="0 0 16 16" aria-hidden="true"><path d=${icons.kinds[shape?.kind ?? state.type]} /></svg>` : null}</span>
+      <div><h2>${name}</h2><p class="faint">${[state.type, shape?.detail].filter(Boolean).join(' · ')}</p></div>
+      <${ToneBadge} tone=${tone} words=${visit && visit.status === 'stopped' && isOver ? 'Stopped' : undefined} /></header>
+    ${visit ? html`<p class="facts"><b>${offset(visit.beginMs)}</b> entered <b>${duration(Math.max(0, until - visit.beginMs))}</b> ${isOver ? 'took' : 'so far'}
+      ${visit.kind === 2 ? html` <b>#${visit.strand}</b> item` : null} <span>events ${visit.begin}${visit.end ? `–${isOver ? visit.end : at}` : ''}</span></p>
+      ${state.visits.length > 1 ? html`<p class="visits"><button aria-label="Earlier visit" disabled=${place <= 0} onClick=${() => onVisit(state.visits[place - 1])}><${Icon} name="left" size=${12} /></button>
+        visit ${(place + 1).toLocaleString('en-GB')} of ${reached.length.toLocaleString('en-GB')}
+        <button aria-label="Later visit" disabled=${place >= reached.length - 1} onClick=${() => onVisit(state.visits[place + 1])}><${Icon} name="right" size=${12} /></button></p>` : null}
+      <p class=${`said t-${tone}`}>${sentence(run, visit, at)}</p>` : html`<p class="said t-idle">Not reached${at < run.length ? ' yet' : ''}.</p>`}
+    <div class="tabs" role="tablist">${shown.map(([key, words]) => html`<button role="tab" aria-selected=${key === active} onClick=${() => onTab(key)}>${words}
+      ${key === 'attempts' ? html`<span class="pip">${visit.attempts.length}</span>` : null}</button>`)}</div>
+    <div class="tabbody"><${Tab} key=${`${active} ${visit?.index}`} tab=${active} run=${run} state=${state} visit=${visit} isOver=${isOver} payloads=${payloads} /></div>
+  </aside>`;
+}
+
+/** @param {any} props */
+function Tab({ tab, run, state, visit, isOver, payloads }) {
+  if (tab === 'definition') return html`<${Json} value=${definitionOf(run.definition, state.name)} />`;
+  if (!visit) return html`<p class="faint pad">There is nothing before the state is entered.</p>`;
+  if (tab === 'input') return html`<${Stored} payloads=${payloads} event=${visit.begin} member="input" none="This state had no input." />`;
+  if (tab === 'attempts') return html`<${Attempts} visit=${visit} payloads=${payloads} />`;
+  if (!isOver) return html`<p class="faint pad">There is no output yet.</p>`;
+  if (visit.status === 'failed' || visit.status === 'stopped') return html`<p class="faint pad">It ended without output.</p>`;
+  if (tab === 'output') return html`<${Stored} payloads=${payloads} event=${visit.end} member="output" none="This state had no output." />`;
+  return html`<${Changes} visit=${visit} payloads=${payloads} />`;
+}
+
+/** Reads payloads of events. @param {any} payloads @param {[number, string][]} wanted @returns {{found: any[] | null, problem: Error | null}} */
+function usePayloads(payloads, wanted) {
+  const [held, setHeld] = useState(/** @type {any} */ ({ found: null, problem: null }));
+  const key = JSON.stringify(wanted);
+  useEffect(() => {
+    let isCurrent = true;
+    Promise.all(wanted.map(([event, member]) => payloads.read(event, member))).then(
+      (found) => isCurrent && setHeld({ found, problem: null }),
+      (problem) => isCurrent && setHeld({ found: null, problem }),
+    );
+    return () => {
+      isCurrent = false;
+    };
+  }, [payloads, key]);
+  return held;
+}
+
+/** @param {any} props */
+function Stored({ payloads, event, member, none }) {
+  const { found, problem } = usePayloads(payloads, [[event, member]]);
+  if (problem) return html`<p class="fail pad" role="alert">${problem.message}</p>`;
+  if (!found) return html`<p class="faint pad">Reading…</p>`;
+  return found[0] === null ? html`<p class="faint pad">${none}</p>` : html`<${Json} value=${found[0].value} whole=${found[0]} />`;
+}
+
+/** @param {any} props */
+function Changes({ visit, payloads }) {
+  const { found, problem } = usePayloads(payloads, [[visit.begin, 'input'], [visit.end, 'output'], [visit.end, 'assignedVariables']]);
+  if (problem) return html`<p class="fail pad" role="alert">${problem.message}</p>`;
+  if (!found) return html`<p class="faint pad">Reading…</p>`;
+  const [input, output, variables] = found;
+  const { lines, more } = diffLines(input?.value, output?.value, MOST_LINES);
+  return html`<${Lines} lines=${lines} more=${more} />
+    ${variables ? html`<h3 class="pad">Assigned variables</h3><${Json} value=${opened(variables.value)} />` : null}`;
+}
+
+/** Values of variables are JSON texts. @param {any} value */
+function opened(value) {
+  if (value === null || typeof value !== 'object') return value;
+  return Object.fromEntries(Object.entries(value).map(([name, text]) => {
+    try {
+      return [name, JSON.parse(/** @type {string} */ (text))];
+    } catch {
+      return [name, text];
+    }
+  }));
+}
+
+/** @param {any} props */
+function Attempts({ visit, payloads }) {
+  return html`<ol class="attempts">${visit.attempts.slice(0, 200).map((/** @type {any} */ one) => html`<li key=${one.number}>
+    <p><b>${one.number}</b> <${ToneBadge} tone=${one.failed ? 'fail' : one.end ? 'ok' : 'run'} words=${one.failed ? one.error ?? 'Failed' : undefined} />
+      <span class="faint">${offset(one.beginMs)}${one.endMs >= 0 ? ` · ${duration(one.endMs - one.beginMs)}` : ''}${one.waitedMs > 0 ? ` · then waited ${duration(one.waitedMs)}` : ''}</span></p>
+    ${one.failed ? html`<${Cause} event=${one.end} payloads=${payloads} />` : null}</li>`)}</ol>
+    ${visit.attempts.length > 200 ? html`<p class="faint pad">and ${visit.attempts.length - 200} more</p>` : null}`;
+}
+
+/** @param {any} props */
+function Cause({ event, payloads }) {
+  const { found } = usePayloads(payloads, [[event, 'cause']]);
+  return found && found[0] ? html`<${Json} value=${found[0].value} />` : null;
+}
+
+/** @param {any} props */
+export function Json({ value, whole }) {
+  const { lines, more } = useMemo(() => jsonLines(value, MOST_LINES), [value]);
+  return html`<${Lines} lines=${lines} more=${more} text=${whole?.text} length=${whole?.length} />`;
+}
+
+/** @param {any} props */
+function Lines({ lines, more, text, length }) {
+  const [path, setPath] = useState('');
+  const over = (/** @type {any} */ event) => setPath(event.target.closest('[data-path]')?.dataset.path ?? '');
+  return html`<div class="json" onMouseOver=${over}>${lines.map((/** @type {any} */ line) => html`<div class=${`line m${line.mark === '+' ? 'add' : line.mark === '-' ? 'gone' : ''}`} data-path=${line.path}>
+      <span class="sign" aria-hidden="true">${line.mark}</span><span class=${`words i${Math.min(line.indent, 12)}`}>${line.name ? html`<span class="key">${line.name}</span>: ` : null}<span class=${`v-${line.tone}`}>${line.text}</span></span></div>`)}
+    ${more ? html`<div class="line faint">${more.toLocaleString('en-GB')} more lines</div>` : null}
+    ${text && length > text.length ? html`<div class="line faint">The payload has ${length.toLocaleString('en-GB')} characters; the first ${text.length.toLocaleString('en-GB')} are shown.</div>` : null}</div>
+    <div class="pathbar"><span>${path || 'Point at a value for its path'}</span>${text ? html`<button onClick=${() => navigator.clipboard?.writeText(text)}><${Icon} name="copy" size=${12} /> Copy</button>` : null}</div>`;
+}
+
+/** The part of a definition that is a state. @param {any} definition @param {string} name @returns {any} */
+export function definitionOf(definition, name) {
+  const pending = [definition];
+  while (pending.length) {
+    const scope = pending.pop();
+    if (!scope || typeof scope.States !== 'object') continue;
+    for (const [key, state] of Object.entries(scope.States)) {
+      if (key === name) return state;
+      const inner = /** @type {any} */ (state);
+      pending.push(...(Array.isArray(inner.Branches) ? inner.Branches : []), inner.ItemProcessor, inner.Iterator);
+    }
+  }
+  return null;
+}

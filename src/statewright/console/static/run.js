@@ -1,0 +1,113 @@
+// The page of one execution: facts, graph and state, and the deck below; what is chosen stands in the address.
+
+import { html, useEffect, useMemo, useState } from './vendor.js';
+import { read } from './api.js';
+import { go } from './navigation.js';
+import { Deck } from './deck.js';
+import { count, dollars, duration, instant, iso, offset } from './format.js';
+import { Graph } from './graph.js';
+import { Icon, StatusBadge } from './icons.js';
+import { firstSelection, makeRun, origin } from './model.js';
+import { Panel } from './panel.js';
+import { makePayloads } from './payloads.js';
+import { format } from './route.js';
+
+/** @param {any} props */
+export function RunPage({ arn, query, icons }) {
+  const [run, setRun] = useState(/** @type {any} */ (null));
+  const [problem, setProblem] = useState(/** @type {any} */ (null));
+  const load = () => read('run', { arn }).then((document) => {
+    setRun(makeRun(document));
+    setProblem(null);
+  }, setProblem);
+  useEffect(() => {
+    load();
+  }, [arn]);
+  if (problem) {
+    return html`<div class="empty"><h1>${problem.code === 'ExecutionDoesNotExist' ? 'There is no such execution' : 'This cannot be shown'}</h1>
+      <p>${problem.message}</p><p>${problem.code === 'ExecutionDoesNotExist' ? 'Its name may be wrong, or its retention is over and it was deleted. ' : ''}<a href=${format('executions')}>All executions</a></p></div>`;
+  }
+  if (!run) return html`<p class="faint pad">Reading…</p>`;
+  return html`<${Run} run=${run} arn=${arn} query=${query} icons=${icons} reload=${load} />`;
+}
+
+/** @param {any} props */
+function Run({ run, arn, query, icons, reload }) {
+  const payloads = useMemo(() => makePayloads(arn), [arn, run]);
+  const at = clamp(Number(query.at) || run.length, 1, Math.max(1, run.length));
+  const best = useMemo(() => firstSelection(run), [run]);
+  const first = at < run.length ? run.visits[run.visitOf(at)] ?? best : best;
+  const name = query.state && run.byName.has(query.state) ? query.state : first ? run.states[first.state].name : run.states[0]?.name ?? '';
+  const state = run.byName.get(name);
+  const reached = state ? state.visits.filter((/** @type {any} */ one) => one.begin <= at) : [];
+  const visit = reached.find((/** @type {any} */ one) => one.index === Number(query.visit)) ?? (first && !query.visit && reached.includes(first) ? first : reached[reached.length - 1]) ?? null;
+  const set = (/** @type {Record<string, any>} */ change) => go(format('execution', arn, { ...query, ...change }), true);
+  const onAt = (/** @type {number} */ event) => set({ at: event >= run.length ? null : event });
+  const onSelect = (/** @type {string} */ chosen) => set({ state: chosen, visit: null });
+  useKeys({ run, at, state, visit, onAt, set });
+  return html`<${Head} run=${run} at=${at} reload=${reload} /><${Banner} run=${run} onSelect=${onSelect} />
+    <div class="stage"><${Graph} run=${run} at=${at} selected=${name} icons=${icons} onSelect=${onSelect} />
+      <${Panel} run=${run} name=${name} visit=${visit} at=${at} tab=${query.tab ?? (visit && visit.end && visit.status !== 'failed' ? 'changes' : 'input')} payloads=${payloads} icons=${icons}
+        onTab=${(/** @type {string} */ tab) => set({ tab })} onVisit=${(/** @type {any} */ one) => set({ state: name, visit: one.index })} /></div>
+    <${Deck} run=${run} arn=${arn} at=${at} view=${query.view ?? 'timeline'} selected=${name} onAt=${onAt} onView=${(/** @type {string} */ view) => set({ view: view === 'timeline' ? null : view })} onSelect=${onSelect} />`;
+}
+
+/** @param {any} props */
+function Head({ run, at, reload }) {
+  const { head } = run;
+  const isScrubbed = at < run.length;
+  const fact = (/** @type {string} */ words, /** @type {any} */ value, /** @type {string} */ more = '', /** @type {string} */ title = '') => html`<div title=${title}><dt>${words}</dt><dd>${value} ${more ? html`<span class="faint">${more}</span>` : null}</dd></div>`;
+  return html`<header class="head"><div class="crumbs"><a href=${format('machines')}>State machines</a><span>/</span><a href=${format('executions', '', { machine: head.machineArn })}>${head.machine}</a><span>/</span>Executions</div>
+    <div class="title"><h1>${head.name}</h1><${StatusBadge} status=${head.status} />
+      ${isScrubbed ? html`<span class="badge t-accent"><${Icon} name="clock" size=${12} />as it was at ${offset(run.timeAt(at))}</span>` : null}
+      <button class="plain" aria-label="Copy the ARN" title=${head.arn} onClick=${() => navigator.clipboard?.writeText(head.arn)}><${Icon} name="copy" /></button>
+      ${head.status === 'RUNNING' ? html`<button class="action" onClick=${reload}>Read again</button>` : null}</div>
+    <dl class="factbar">${fact('Started', instant(head.startedMs), 'UTC', iso(head.startedMs))}
+      ${fact('Duration', duration(run.endMs), head.status === 'RUNNING' ? 'so far' : '')}
+      ${fact('Transitions', count(head.transitions))}${fact('Retries', count(head.retries))}
+      ${fact('History', run.length.toLocaleString('en-GB'), 'events')}${fact('Cost in the cloud', dollars(head.usd), 'estimate')}
+      ${fact('Type', head.type === 'EXPRESS' ? 'Express' : 'Standard')}${head.redriveCount ? fact('Redrives', head.redriveCount) : null}</dl></header>`;
+}
+
+/** @param {any} props */
+function Banner({ run, onSelect }) {
+  const { head } = run;
+  if (head.quarantine) return html`<div class="banner fail" role="alert"><span><b>Held back.</b> ${head.quarantine}</span></div>`;
+  if (head.status !== 'FAILED' && head.status !== 'TIMED_OUT' && head.status !== 'ABORTED') return null;
+  const began = origin(run);
+  const state = began ? run.states[began.state].name : null;
+  const error = began?.attempts.findLast((/** @type {any} */ one) => one.failed)?.error;
+  const cause = typeof head.cause === 'string' && head.cause.length > 300 ? `${head.cause.slice(0, 299)}…` : head.cause;
+  return html`<div class="banner fail" role="alert"><${Icon} name="cross" /><span><b>${head.error ?? (head.status === 'ABORTED' ? 'Aborted' : 'Timed out')}</b>${cause ? `: ${cause}` : ''}
+    ${state ? html` <span class="faint">It began in <button class="link" onClick=${() => onSelect(state)}>${state}</button>${error && error !== head.error ? ` with ${error}` : ''}.</span>` : null}</span></div>`;
+}
+
+/** @param {any} props */
+function useKeys({ run, at, state, visit, onAt, set }) {
+  useEffect(() => {
+    const press = (/** @type {KeyboardEvent} */ event) => {
+      const target = /** @type {HTMLElement} */ (event.target);
+      if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) return;
+      const beside = (/** @type {number} */ by) => {
+        const other = state && visit ? state.visits[state.visits.indexOf(visit) + by] : null;
+        if (other) set({ state: state.name, visit: other.index, at: other.begin > at ? other.begin : run.length === at ? null : at });
+      };
+      /** @type {Record<string, () => void>} */
+      const keys = {
+        '[': () => onAt(Math.max(1, at - 1)), ']': () => onAt(Math.min(run.length, at + 1)),
+        '{': () => beside(-1), '}': () => beside(1),
+      };
+      if (event.key === ' ' && target.tagName !== 'BUTTON' && target.getAttribute('role') !== 'button') keys[' '] = () => document.getElementById('play')?.click();
+      if (!keys[event.key]) return;
+      event.preventDefault();
+      keys[event.key]();
+    };
+    addEventListener('keydown', press);
+    return () => removeEventListener('keydown', press);
+  });
+}
+
+/** @param {number} value @param {number} low @param {number} high */
+function clamp(value, low, high) {
+  return Math.min(high, Math.max(low, Math.round(value)));
+}

@@ -1,0 +1,165 @@
+// The timeline: one row a state, and an axis that is the scrubber.
+
+import { html, useLayoutEffect, useMemo, useRef, useState } from './vendor.js';
+import { duration, offset } from './format.js';
+import { countUpTo, lookAt, rowsOf, toneOf, waitingTone } from './model.js';
+import { idleStretches, lanes, makeScale, ticks } from './scale.js';
+
+const MOST_BARS = 160;
+const MOST_LANES = 6;
+const PIXELS = 600;
+const NEAR_HEAD = 0.045;
+
+/** @param {any} props */
+export function Timeline({ run, at, selected, onAt, onSelect }) {
+  const rows = useMemo(() => rowsOf(run), [run]);
+  const scale = useMemo(() => makeScale(run.endMs, idleStretches(workOf(run), run.endMs)), [run]);
+  const track = useRef(/** @type {any} */ (null));
+  const head = useRef(/** @type {any} */ (null));
+  const [dragging, setDragging] = useState(false);
+  const ms = run.timeAt(at);
+  const times = useMemo(() => run.visits.length && run.length ? Array.from({ length: run.length }, (_, place) => run.msOf(place + 1)) : [], [run]);
+  const seek = (/** @type {any} */ event) => {
+    const box = track.current.getBoundingClientRect();
+    const share = Math.min(1, Math.max(0, (event.clientX - box.left) / box.width));
+    onAt(Math.max(1, share >= 1 ? run.length : countUpTo(times, scale.msAt(share))));
+  };
+  useLayoutEffect(() => {
+    if (head.current) head.current.style.left = percent(scale.at(ms));
+  }, [scale, ms]);
+  const down = (/** @type {any} */ event) => {
+    event.currentTarget.setPointerCapture(event.pointerId);
+    setDragging(true);
+    seek(event);
+  };
+  const key = (/** @type {KeyboardEvent} */ event) => {
+    const steps = /** @type {Record<string, number>} */ ({ ArrowLeft: at - 1, ArrowRight: at + 1, Home: 1, End: run.length, PageUp: at - 100, PageDown: at + 100 });
+    if (!(event.key in steps)) return;
+    event.preventDefault();
+    onAt(Math.min(run.length, Math.max(1, steps[event.key])));
+  };
+  return html`<div class="timeline grow">
+    <div class="axis"><span class="label">State</span>
+      <div class="track" ref=${track} role="slider" tabindex="0" aria-label="Moment of the run" aria-valuemin="1" aria-valuemax=${run.length} aria-valuenow=${at}
+        aria-valuetext=${`event ${at}, ${offset(ms)}`} onPointerDown=${down} onPointerMove=${(/** @type {any} */ event) => (dragging ? seek(event) : null)} onPointerUp=${() => setDragging(false)} onKeyDown=${key}>
+        ${ticks(scale, 8).filter((tick) => Math.abs(scale.at(tick) - scale.at(ms)) > NEAR_HEAD).map((tick) => html`<${At} key=${tick} share=${scale.at(tick)} className="tick">${offset(tick)}</${At}>`)}
+        ${scale.pieces.filter((piece) => piece.folded).map((piece) => html`<${At} share=${(piece.from + piece.to) / 2} className="fold" title=${`${duration(piece.toMs - piece.fromMs)} of waiting, folded`}>≈ ${duration(piece.toMs - piece.fromMs)}</${At}>`)}
+        <span class="head" ref=${head}>${offset(ms)}</span></div><span class="took">Took</span></div>
+    <div class="rows">${rows.map((state) => html`<${Row} key=${state.name} run=${run} state=${state} at=${at} ms=${ms} scale=${scale} isSelected=${state.name === selected} onSelect=${onSelect} />`)}
+      <div class="over"><div class="overtrack">${ticks(scale, 8).map((tick) => html`<${At} key=${tick} share=${scale.at(tick)} className="gridline" />`)}<${At} share=${scale.at(ms)} className="playhead" /></div></div></div>
+  </div>`;
+}
+
+/** @param {any} props */
+function Row({ run, state, at, ms, scale, isSelected, onSelect }) {
+  const bars = useMemo(() => barsOf(run, state), [run, state]);
+  const look = lookAt(state, at);
+  const visit = look.visit;
+  const reached = state.visits.slice(0, look.begun);
+  const took = reached.length === 1 && visit ? until(visit, at, ms) - visit.beginMs : sum(reached, at, ms);
+  const isContainer = state.type === 'Parallel' || state.type === 'Map';
+  return html`<div class=${`row${isSelected ? ' on' : ''}${look.begun ? '' : ' later'}`} onClick=${() => onSelect(state.name)}>
+    <button class=${`state d${Math.min(state.depth, 6)}`} aria-pressed=${isSelected}><span class=${`dot ${look.begun ? look.tone : 'idle'}`}></span>${state.name}
+      ${state.visits.length > 1 ? html`<span class="faint">×${(look.begun || state.visits.length).toLocaleString('en-GB')}</span>` : null}</button>
+    <div class=${`bars l${bars.lanes}${isContainer ? ' thin' : ''}`}>${bars.list.map((bar, place) => html`<${Bar} key=${place} bar=${bar} at=${at} ms=${ms} scale=${scale} kind=${state.type} waits=${waitingTone(state, 'run') === 'wait'} />`)}</div>
+    <span class="took">${look.begun ? duration(Math.max(0, took)) : ''}</span></div>`;
+}
+
+/** @param {any} props */
+function Bar({ bar, at, ms, scale, kind, waits }) {
+  const box = useRef(/** @type {any} */ (null));
+  const from = scale.at(bar.beginMs);
+  const to = scale.at(bar.endMs < 0 ? scale.endMs : bar.endMs);
+  const isLater = bar.begin > at;
+  const isOpen = !isLater && (bar.end === 0 || bar.end > at);
+  const cut = isOpen && to > from ? Math.min(1, Math.max(0, (scale.at(ms) - from) / (to - from))) : 1;
+  useLayoutEffect(() => {
+    box.current.style.left = percent(from);
+    box.current.style.width = percent(to - from);
+    box.current.style.setProperty('--done', percent(cut));
+  }, [from, to, cut]);
+  const tone = isLater ? 'later' : isOpen ? (waits ? 'wait' : 'run') : kind === 'Wait' && bar.tone === 'ok' ? 'wait' : bar.tone;
+  const words = `${bar.words}${duration(Math.max(0, (bar.endMs < 0 ? ms : bar.endMs) - bar.beginMs))}`;
+  return html`<span ref=${box} class=${`bar ${bar.gap ? 'gap' : `b-${tone}`} lane${bar.lane}${isOpen ? ' open' : ''}`} title=${words}>${bar.label}</span>`;
+}
+
+/** @param {any} props */
+function At({ share, className, title, children }) {
+  const box = useRef(/** @type {any} */ (null));
+  useLayoutEffect(() => {
+    box.current.style.left = percent(share);
+  }, [share]);
+  return html`<span ref=${box} class=${className} title=${title}>${children}</span>`;
+}
+
+/** The bars of a state: one an attempt of a task, else one a visit; many are joined. @param {any} run @param {any} state */
+function barsOf(run, state) {
+  /** @type {any[]} */
+  let list = [];
+  for (const visit of state.visits) {
+    const tries = state.type === 'Task' && visit.attempts.length > 1 ? visit.attempts : null;
+    if (!tries) {
+      list.push({ begin: visit.begin, end: visit.end, beginMs: visit.beginMs, endMs: endMs(visit, run), tone: toneOf(visit, run.length), label: '', words: visit.kind === 2 ? `item ${visit.strand}: ` : '' });
+      continue;
+    }
+    list.push({ begin: visit.begin, end: visit.end, beginMs: visit.beginMs, endMs: endMs(visit, run), tone: 'idle', label: '', gap: true, words: '' });
+    tries.forEach((/** @type {any} */ one) => list.push({ begin: one.begin, end: one.end, beginMs: one.beginMs, endMs: one.endMs < 0 ? run.endMs : one.endMs,
+      tone: one.failed ? 'fail' : one.end ? 'ok' : 'run', label: String(one.number), words: `attempt ${one.number}${one.error ? `, ${one.error}` : ''}: ` }));
+  }
+  if (list.length > MOST_BARS) list = joined(list.filter((bar) => !bar.gap), run.endMs);
+  const gaps = list.filter((bar) => bar.gap).map((bar) => ({ ...bar, lane: 0 }));
+  const solid = list.filter((bar) => !bar.gap).sort((one, other) => one.beginMs - other.beginMs);
+  const placed = lanes(solid, MOST_LANES).map(({ bar, lane }) => ({ ...bar, lane }));
+  return { list: [...gaps, ...placed], lanes: Math.max(1, ...placed.map((bar) => bar.lane + 1)) };
+}
+
+/** Bars that would lie within one pixel or touch become one. @param {any[]} list @param {number} wholeMs */
+function joined(list, wholeMs) {
+  const pixel = Math.max(1, wholeMs) / PIXELS;
+  /** @type {any[]} */
+  const found = [];
+  for (const bar of [...list].sort((one, other) => one.beginMs - other.beginMs)) {
+    const last = found[found.length - 1];
+    if (last && bar.beginMs - last.endMs < pixel && (last.tone === bar.tone || bar.endMs - bar.beginMs < pixel)) {
+      last.endMs = Math.max(last.endMs, bar.endMs);
+      last.end = Math.max(last.end, bar.end);
+      if (bar.tone === 'fail') last.tone = 'fail';
+      last.words = `${(last.many = (last.many ?? 1) + 1).toLocaleString('en-GB')} visits: `;
+    } else {
+      found.push({ ...bar, label: '' });
+    }
+  }
+  return found;
+}
+
+/** What was not waiting, for the folds of the axis. @param {any} run */
+function workOf(run) {
+  const work = [];
+  for (const visit of run.visits) {
+    const { type } = run.states[visit.state];
+    if (type === 'Wait' || type === 'Parallel' || type === 'Map') continue;
+    if (!visit.attempts.length) work.push({ beginMs: visit.beginMs, endMs: endMs(visit, run) });
+    for (const one of visit.attempts) work.push({ beginMs: one.beginMs, endMs: one.endMs < 0 ? run.endMs : one.endMs });
+  }
+  return work;
+}
+
+/** @param {any} visit @param {any} run */
+function endMs(visit, run) {
+  return visit.endMs < 0 ? run.endMs : visit.endMs;
+}
+
+/** @param {any} visit @param {number} at @param {number} ms */
+function until(visit, at, ms) {
+  return visit.end && visit.end <= at ? visit.endMs : ms;
+}
+
+/** @param {any[]} visits @param {number} at @param {number} ms */
+function sum(visits, at, ms) {
+  return visits.reduce((total, visit) => total + until(visit, at, ms) - visit.beginMs, 0);
+}
+
+/** @param {number} share */
+function percent(share) {
+  return `${(share * 100).toFixed(3)}%`;
+}

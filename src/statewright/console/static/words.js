@@ -1,0 +1,45 @@
+// What happened to a visit, as a sentence. Pure.
+
+import { duration } from './format.js';
+
+/** @param {import('./model.js').Run} run @param {import('./model.js').Visit} visit @param {number} at @returns {string} */
+export function sentence(run, visit, at) {
+  const isOver = visit.end > 0 && visit.end <= at;
+  const attempts = visit.attempts.filter((one) => one.begin <= at);
+  const failed = attempts.filter((one) => one.failed && one.end <= at);
+  if (!isOver) {
+    const state = run.states[visit.state];
+    if (state.type === 'Wait') return 'Waiting.';
+    if (state.waits) return 'Waiting for an answer with its task token.';
+    return failed.length ? `Under way, attempt ${attempts.length}, after ${errors(failed)}.` : 'Under way.';
+  }
+  const next = visit.next >= 0 ? run.states[visit.next].name : null;
+  const type = run.states[visit.state].type;
+  if (visit.status === 'caught') {
+    const error = failed.length ? failed[failed.length - 1].error : null;
+    return `Failed with ${error ?? 'an error'}${tries(failed)}; a Catch took it to ${next ?? 'the next state'}.`;
+  }
+  if (visit.status === 'failed') {
+    const error = failed.length ? failed[failed.length - 1].error : null;
+    return error ? `Failed with ${error}${tries(failed)}.` : 'Failed.';
+  }
+  if (visit.status === 'stopped') return 'Stopped, because something else ended first.';
+  if (type === 'Choice') return next ? `Chose ${next}.` : 'Chose.';
+  if (!failed.length) return `Succeeded${next ? `, then ${next}` : ''}.`;
+  const waits = failed.map((one) => one.waitedMs).filter((ms) => ms > 0).slice(0, 5);
+  const waited = waits.length ? `; waited ${waits.map((ms) => duration(ms)).join(', then ')}` : '';
+  return `Succeeded on attempt ${attempts.length}, after ${errors(failed)}${waited}.`;
+}
+
+/** @param {import('./model.js').Attempt[]} failed */
+function errors(failed) {
+  /** @type {Map<string, number>} */
+  const times = new Map();
+  for (const one of failed) times.set(one.error ?? 'an error', (times.get(one.error ?? 'an error') ?? 0) + 1);
+  return [...times].map(([error, n]) => (n === 1 ? error : `${error} ${n} times`)).join(' and ');
+}
+
+/** @param {import('./model.js').Attempt[]} failed */
+function tries(failed) {
+  return failed.length > 1 ? ` after ${failed.length} attempts` : '';
+}

@@ -1,0 +1,62 @@
+// Drives the console in a browser and prints a JSON report: what the pages show, and everything that they complained of.
+// Arguments: the browser's program, the server's address, the ARN of an execution that failed after a caught error.
+
+import { chromium } from 'playwright-core';
+
+const [program, address, arn] = process.argv.slice(2);
+const browser = await chromium.launch({
+  executablePath: program,
+  args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-background-networking', '--disable-component-update'],
+});
+const complaints = [];
+const shown = {};
+
+for (const colorScheme of ['light', 'dark']) {
+  for (const width of [1440, 600]) {
+    const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
+    const where = `${colorScheme} ${width}`;
+    page.on('console', (message) => (message.type() === 'error' ? complaints.push(`${where}: ${message.text()}`) : null));
+    page.on('pageerror', (error) => complaints.push(`${where}: ${error.message}`));
+    page.on('request', (request) => (request.url().startsWith(address) ? null : complaints.push(`${where}: asked ${request.url()}`)));
+    shown[where] = await walk(page);
+    await page.close();
+  }
+}
+await browser.close();
+process.stdout.write(JSON.stringify({ complaints, shown }));
+
+/** Looks at every page, as a user would. */
+async function walk(page) {
+  await page.goto(`${address}/console/machines`);
+  await page.locator('tbody tr').first().waitFor();
+  const machines = await page.locator('tbody tr .name').allInnerTexts();
+  await page.goto(`${address}/console`);
+  await page.getByRole('button', { name: 'Failed', exact: true }).click();
+  await page.getByRole('link', { name: arn.split(':').pop(), exact: true }).click();
+  await page.locator('.node.selected').waitFor();
+  const selected = await page.locator('.inspector h2').innerText();
+  const said = await page.locator('.inspector .said').innerText();
+  const banner = await page.locator('.banner').innerText();
+  await page.getByRole('tab', { name: 'Input' }).click();
+  await page.locator('.json .line').first().waitFor();
+  const input = await page.locator('.json').innerText();
+  await page.getByRole('tab', { name: 'Table' }).click();
+  const table = await page.locator('.deck tbody tr').evaluateAll((rows) => rows.map((row) => [row.cells[0].innerText, row.cells[2].innerText]));
+  const graph = await page.locator('.node').evaluateAll((nodes) => nodes.map((node) => node.getAttribute('aria-label')));
+  await page.getByRole('tab', { name: 'Events' }).click();
+  await page.getByRole('searchbox').fill('ExecutionFailed');
+  await page.waitForFunction(() => document.querySelectorAll('.events tbody tr').length === 1);
+  const found = await page.locator('.events tbody tr').innerText();
+  await page.getByRole('tab', { name: 'Timeline' }).click();
+  const slider = page.getByRole('slider');
+  await slider.focus();
+  await slider.press('Home');
+  const first = { event: await slider.getAttribute('aria-valuenow'), reached: await page.locator('.node:not(.unreached)').count(), chip: await page.locator('.title .t-accent').innerText() };
+  await slider.press('End');
+  const last = { event: await slider.getAttribute('aria-valuenow'), reached: await page.locator('.node:not(.unreached)').count(), chips: await page.locator('.title .t-accent').count() };
+  const elements = await page.evaluate(() => document.querySelectorAll('*').length);
+  const markup = await page.evaluate(() => document.querySelectorAll('main b b, main script, main img').length);
+  await page.goto(`${address}/console/execution/${arn}-missing`);
+  const missing = await page.locator('.empty h1').innerText();
+  return { machines, selected, said, banner, input, found, table, graph, first, last, elements, markup, missing };
+}

@@ -1,0 +1,28 @@
+"""The console's page as its tools see it: libraries and types."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from statewright.console.assets import FOLDER
+from tests.console.conftest import HERE, run
+
+pytestmark = pytest.mark.slow
+
+
+def test_the_libraries_are_those_of_the_lock_file(tools, tmp_path):
+    shutil.copy(HERE / "vendor_entry.js", tools.parent)
+    run(
+        [
+            str(tools / ".bin" / "esbuild"), "vendor_entry.js", "--bundle", "--format=esm", "--minify",
+            "--legal-comments=none", f"--outfile={tmp_path / 'vendor.js'}",
+        ],
+        cwd=tools.parent,
+    )  # fmt: skip
+    assert (tmp_path / "vendor.js").read_text() == (FOLDER / "vendor.js").read_text(), "run: make console-vendor"
+
+
+def test_the_modules_are_typed(tools):
+    run([str(tools / ".bin" / "tsc"), "-p", str(HERE / "tsconfig.json")])
