@@ -48,7 +48,6 @@ NOT_RUN: Final = (
     ),
     NotRun("docs/functions.md", "$ statewright setup node-sdk", "fetches packages from an index: tests/unit/cli/local"),
     NotRun("docs/functions.md", "$ statewright function logs price --since", "of a function that fails: test_cli_logs"),
-    NotRun("docs/functions.md", "$ aws lambda create-function-url-config", "its host has an id: test_function_urls"),
     NotRun(
         "docs/functions.md",
         "$ aws lambda create-event-source-mapping",

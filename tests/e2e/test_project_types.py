@@ -144,6 +144,10 @@ Resources:
   RestMethod: {Type: AWS::ApiGateway::Method, Properties: {RestApiId: !Ref RestApi, ResourceId: !Ref RestResource, HttpMethod: POST, AuthorizationType: CUSTOM, AuthorizerId: !Ref RestAuthorizer, RequestModels: {application/json: !Ref RestModel}, RequestValidatorId: !Ref RestValidator, Integration: {Type: AWS_PROXY, IntegrationHttpMethod: POST, Uri: !Sub "arn:aws:apigateway:${AWS::Region}:lambda:path/2015-03-31/functions/${Fn.Arn}/invocations"}}}
   RestAnswer: {Type: AWS::ApiGateway::GatewayResponse, Properties: {RestApiId: !Ref RestApi, ResponseType: DEFAULT_4XX, ResponseParameters: {gatewayresponse.header.Access-Control-Allow-Origin: "'*'"}}}
   RestDeployment: {Type: AWS::ApiGateway::Deployment, DependsOn: RestMethod, Properties: {RestApiId: !Ref RestApi}}
+  Key: {Type: AWS::ApiGateway::ApiKey, Properties: {Name: MARK-key, Enabled: "true"}}
+  Plan: {Type: AWS::ApiGateway::UsagePlan, Properties: {UsagePlanName: MARK-plan, ApiStages: [{ApiId: !Ref RestApi, Stage: !Ref RestStage}], Throttle: {RateLimit: "5", BurstLimit: "10"}, Quota: {Limit: "100", Period: DAY}}}
+  PlanKey: {Type: AWS::ApiGateway::UsagePlanKey, Properties: {KeyId: !Ref Key, KeyType: API_KEY, UsagePlanId: !Ref Plan}}
+  GatewaySettings: {Type: AWS::ApiGateway::Account, Properties: {CloudWatchRoleArn: !GetAtt Role.Arn}}
   RestStage: {Type: AWS::ApiGateway::Stage, Properties: {RestApiId: !Ref RestApi, DeploymentId: !Ref RestDeployment, StageName: prod, Variables: {a: b}}}
   Activity: {Type: AWS::StepFunctions::Activity, Properties: {Name: MARK-activity}}
   Machine:

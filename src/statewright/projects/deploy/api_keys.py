@@ -128,9 +128,13 @@ def account(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     return {"Ref": wanted.name, "Id": wanted.name}
 
 
+def _keep_account(_site: Site, _known: Known) -> None:
+    """The settings outlive the resource: other projects of the region may write logs with the same role."""
+
+
 KINDS: Final = {
     "AWS::ApiGateway::ApiKey": Kind("API key", key, removal(SERVICE, "DeleteApiKey", "apiKey")),
     "AWS::ApiGateway::UsagePlan": Kind("usage plan", plan, removal(SERVICE, "DeleteUsagePlan", "usagePlanId")),
     "AWS::ApiGateway::UsagePlanKey": Kind("key of a usage plan", plan_key, _delete_plan_key),
-    "AWS::ApiGateway::Account": Kind("settings of API Gateway", account),
+    "AWS::ApiGateway::Account": Kind("settings of API Gateway", account, _keep_account),
 }
