@@ -46,7 +46,7 @@ def test_health_and_metrics(server, sfn):
     assert status == 200
     assert b'statewright_api_calls_total{service="states",operation="ListActivities",code="OK"}' in body
     assert b'statewright_executions{status="RUNNING"}' in body
-    assert send(server, "GET", "/console", {})[0] == 404
+    assert send(server, "GET", "/robots.txt", {})[0] == 404
 
 
 @pytest.mark.parametrize(
