@@ -17,6 +17,10 @@ from statewright.apis.templates.template import LONG_TEMPLATE, compile_template
 from statewright.payload import JsonMapping, JsonObject
 from statewright.query.linear_regex import RegexSyntaxError
 
+SHORTEST_MS: Final = 50
+LONGEST_MS: Final = 900_000
+"""Bounds of the time limit of an integration. Source of the first: quotas. In the cloud, the second is the account's
+quota, 29 seconds unless it was raised; ours is the longest time limit of a function."""
 _ARN: Final = re.compile(r"arn:[^:]+:apigateway:[^:]+:(?P<service>[^:]+):(?:path/.*|action/.+)")
 
 
@@ -37,6 +41,8 @@ def checked_integration(given: JsonObject, resource_id: str) -> JsonObject:
         if kind == LAMBDA_PROXY and found["service"] != "lambda":
             raise bad_request("Integrations of type 'AWS_PROXY' currently only supports Lambda function and Firehose "
                               "stream invocations.")  # fmt: skip
+    if not SHORTEST_MS <= given.get("timeoutInMillis", SHORTEST_MS) <= LONGEST_MS:
+        raise bad_request(f"Timeout should be between {SHORTEST_MS} ms and {LONGEST_MS} ms")
     for text in (given.get("requestTemplates") or {}).values():
         check_template(text)
     made: JsonObject = {

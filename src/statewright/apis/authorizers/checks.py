@@ -25,6 +25,11 @@ _LAMBDA: Final = (
 _REST_TYPES: Final = (TOKEN, REQUEST, COGNITO)
 
 
+def _check_ttl(seconds: int | None) -> None:
+    if seconds is not None and not 0 <= seconds <= MOST_TTL_SECONDS:
+        raise bad_request(f"Authorizer result TTL must be between 0 and {MOST_TTL_SECONDS} seconds, inclusive")
+
+
 def _check_name(name: str | None) -> None:
     if not name or len(name) > 128:
         raise bad_request("Authorizer name must have 1 to 128 characters")
@@ -36,6 +41,7 @@ def _check_name(name: str | None) -> None:
 def check_http_authorizer(settings: JsonMapping) -> None:
     """Refuse an authorizer of an HTTP API that cannot be asked. Raises: ApiError (`BadRequestException`)."""
     _check_name(settings.get("Name"))
+    _check_ttl(settings.get("AuthorizerResultTtlInSeconds"))
     sources = http_sources(settings.get("IdentitySource") or ())
     if settings.get("IdentityValidationExpression"):
         raise bad_request("IdentityValidationExpression is not supported for HTTP APIs")
@@ -92,8 +98,7 @@ def check_rest_authorizer(settings: JsonObject) -> None:
         raise bad_request(f"This version of Statewright has no authorizers of type {kind[:40]} for REST APIs: use "
                           f"{', '.join(_REST_TYPES)}")  # fmt: skip
     ttl_seconds = settings.get("authorizerResultTtlInSeconds")
-    if ttl_seconds is not None and not 0 <= ttl_seconds <= MOST_TTL_SECONDS:
-        raise bad_request(f"Authorizer result TTL must be between 0 and {MOST_TTL_SECONDS} seconds, inclusive")
+    _check_ttl(ttl_seconds)
     sources = rest_sources(settings.get("identitySource"))
     if kind in (TOKEN, COGNITO) and (len(sources) != 1 or sources[0].kind != HEADER):
         raise bad_request(f"An authorizer of type {kind} needs one header as its identity source: "

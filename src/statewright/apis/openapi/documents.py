@@ -33,6 +33,7 @@ _METHODS: Final = {
 }
 _UNKNOWN_METHODS: Final = ("trace", "connect")
 _VARIABLE: Final = re.compile(r"\$\{AWS::(AccountId|Partition|Region)\}")
+_NUMBER: Final = re.compile("-?[0-9]{1,15}")
 BasePath = Literal["ignore", "prepend", "split"]
 _BASE_PATHS: Final[Mapping[str, BasePath]] = {"ignore": "ignore", "prepend": "prepend", "split": "split"}
 
@@ -201,6 +202,14 @@ def text_of(value: Json, name: str) -> str:
     if isinstance(value, (str, int, float)):
         return str(value)
     raise bad_request(f"{INVALID} {name[:200]} must be a text.")
+
+
+def number_of(given: JsonMapping, name: str) -> int:
+    """A member that is a whole number, perhaps as text. Raises: ApiError."""
+    text = str(given[name]).removesuffix(".0")
+    if _NUMBER.fullmatch(text) is None:
+        raise bad_request(f"{INVALID} {name} must be a number.")
+    return int(text)
 
 
 def list_of(value: Json) -> list[str]:

@@ -21,14 +21,15 @@ from statewright.apis.openapi.documents import (
     BasePath,
     OpenApi,
     Operation,
+    number_of,
     table_of,
     text_of,
     texts_of,
 )
-from statewright.apis.openapi.security import Guard, authorizers_of, guard_of, kind_of, seconds_of
+from statewright.apis.openapi.security import Guard, authorizers_of, guard_of, kind_of
 from statewright.apis.route_checks import check_integration, check_key, without_names
 from statewright.errors import ApiError
-from statewright.payload import Json, JsonMapping, JsonObject
+from statewright.payload import JsonMapping, JsonObject
 
 X: Final = "x-amazon-apigateway-"
 _CORS: Final = {
@@ -116,7 +117,7 @@ def _cors(given: JsonMapping) -> JsonObject:
         if name == "allowCredentials":
             made[_CORS[name]] = value in (True, "true")
         elif name == "maxAge":
-            made[_CORS[name]] = seconds_of(value)
+            made[_CORS[name]] = number_of(given, name)
         else:
             made[_CORS[name]] = [str(one) for one in value] if isinstance(value, list) else str(value).split(",")
     if made.get("AllowCredentials") and "*" in (made.get("AllowOrigins") or ()):
@@ -149,7 +150,7 @@ def _authorizer(name: str, given: JsonMapping, scheme: JsonMapping) -> JsonObjec
     elif kind == "JWT":
         made["IdentitySource"] = ["$request.header.Authorization"]
     if given.get("authorizerResultTtlInSeconds") is not None:
-        made["AuthorizerResultTtlInSeconds"] = seconds_of(given["authorizerResultTtlInSeconds"])
+        made["AuthorizerResultTtlInSeconds"] = number_of(given, "authorizerResultTtlInSeconds")
     if given.get("enableSimpleResponses") is not None:
         made["EnableSimpleResponses"] = given["enableSimpleResponses"] in (True, "true")
     if kind == "JWT":
@@ -223,11 +224,7 @@ def _integration(given: JsonMapping) -> JsonObject:
         server = table_of(given["tlsConfig"], "tlsConfig").get("serverNameToVerify")
         made["TlsConfig"] = {"ServerNameToVerify": server}
     if given.get("timeoutInMillis") is not None:
-        made["TimeoutInMillis"] = _milliseconds(given["timeoutInMillis"])
+        made["TimeoutInMillis"] = timeout_ms = number_of(given, "timeoutInMillis")
+        if not 50 <= timeout_ms <= TIMEOUT_MS:
+            raise bad_request(f"{INVALID} timeoutInMillis must be a number between 50 and {TIMEOUT_MS}.")
     return made
-
-
-def _milliseconds(value: Json) -> int:
-    if not str(value).isdecimal() or not 50 <= int(value) <= TIMEOUT_MS:
-        raise bad_request(f"{INVALID} timeoutInMillis must be a number between 50 and {TIMEOUT_MS}.")
-    return int(value)

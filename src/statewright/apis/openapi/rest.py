@@ -24,6 +24,7 @@ from statewright.apis.openapi.documents import (
     OpenApi,
     Operation,
     list_of,
+    number_of,
     table_of,
     text_of,
     texts_of,
@@ -285,10 +286,7 @@ def integration_settings(given: JsonMapping) -> JsonObject:
     if given.get("tlsConfig") is not None:
         made["tlsConfig"] = dict(table_of(given["tlsConfig"], "tlsConfig"))
     if given.get("timeoutInMillis") is not None:
-        timeout = given["timeoutInMillis"]
-        if not str(timeout).isdecimal():
-            raise bad_request(f"{INVALID} timeoutInMillis must be a number.")
-        made["timeoutInMillis"] = int(timeout)
+        made["timeoutInMillis"] = number_of(given, "timeoutInMillis")
     return made
 
 

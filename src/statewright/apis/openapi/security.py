@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from statewright.apis.errors import bad_request
-from statewright.apis.openapi.documents import INVALID, OpenApi, list_of, table_of
+from statewright.apis.openapi.documents import INVALID, OpenApi, list_of, number_of, table_of
 from statewright.payload import Json, JsonMapping, JsonObject
 
 AUTHORIZER: Final = "x-amazon-apigateway-authorizer"
@@ -33,9 +33,13 @@ class Guard:
 
 def guard_of(document: OpenApi, asked: Json, auth: Json = None) -> Guard:
     """The check of an operation, by its `security` and its `x-amazon-apigateway-auth`. Raises: ApiError."""
-    kind = table_of(auth, "x-amazon-apigateway-auth").get("type")
-    guard = Guard("AWS_IAM" if str(kind).upper() == "AWS_IAM" else "NONE")
-    for one in asked if isinstance(asked, list) else ():
+    kind = str(table_of(auth, "x-amazon-apigateway-auth").get("type") or "NONE").upper()
+    if kind not in ("NONE", "AWS_IAM"):
+        raise bad_request(f"{INVALID} x-amazon-apigateway-auth is of type {kind[:50]}, not NONE or AWS_IAM.")
+    if asked is not None and not isinstance(asked, list):
+        raise bad_request(f"{INVALID} security must be a list.")
+    guard = Guard(kind)
+    for one in asked or ():
         for name, scopes in table_of(one, "security").items():
             scheme = document.security_schemes.get(name)
             if scheme is None:
@@ -95,15 +99,7 @@ def rest_authorizer(name: str, given: JsonMapping, scheme: JsonMapping) -> JsonO
     if given.get("providerARNs"):
         made["providerARNs"] = list_of(given["providerARNs"])
     if given.get("authorizerResultTtlInSeconds") is not None:
-        made["authorizerResultTtlInSeconds"] = seconds_of(given["authorizerResultTtlInSeconds"])
+        made["authorizerResultTtlInSeconds"] = number_of(given, "authorizerResultTtlInSeconds")
     if "identitySource" not in made and kind != "REQUEST":
         made["identitySource"] = f"method.request.header.{scheme.get('name') or 'Authorization'}"
     return made
-
-
-def seconds_of(value: Json) -> int:
-    """A number of seconds, perhaps as text. Raises: ApiError."""
-    try:
-        return int(value)
-    except (TypeError, ValueError):
-        raise bad_request(f"{INVALID} authorizerResultTtlInSeconds must be a number.") from None

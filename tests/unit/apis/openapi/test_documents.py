@@ -157,6 +157,9 @@ def test_an_operation_has_one_authorizer_and_keeps_its_key() -> None:
         ({"paths": {"/a": {"$ref": "#/paths/~1b"}}}, "leads to nothing"),
         ({"paths": {"/a": []}}, "must be an object"),
         ({"paths": {"/a": {"get": {"security": [{"lost": []}]}}}}, "lost does not exist"),
+        ({"paths": {"/a": {"get": {"security": {"token": []}}}}}, "security must be a list"),
+        ({"paths": {"/a": {"get": {"security": "token"}}}}, "security must be a list"),
+        ({"paths": {"/a": {"get": {"x-amazon-apigateway-auth": {"type": "CUSTOM"}}}}}, "not NONE or AWS_IAM"),
         ({"paths": {"/a": {"get": {"x-amazon-apigateway-integration": {"type": "ftp"}}}}}, "not FTP"),
         (
             {"paths": {"/a": {"get": {"x-amazon-apigateway-integration": {
@@ -188,6 +191,23 @@ def test_routes_that_match_the_same_requests_and_wrong_paths_are_refused() -> No
     swagger = read_openapi(b'{"swagger": "2.0", "info": {"title": "t"}}', HOME)
     with pytest.raises(ApiError, match="Swagger"):
         http_definition(swagger)
+
+
+@pytest.mark.parametrize("value", ["9" * 5_000, 10**12, 49, -1, 1.5, True, "1e3", [1]])
+def test_time_limits_and_times_to_live_are_numbers_within_their_bounds(value: object) -> None:
+    proxy = {**PROXY["x-amazon-apigateway-integration"], "payloadFormatVersion": "2.0", "timeoutInMillis": value}
+    paths = {"/a": {"get": {"x-amazon-apigateway-integration": proxy}}}
+    for define in (rest, http):
+        with pytest.raises(ApiError, match=r"(?i)timeout"):
+            define(paths=paths)
+    for define, source in ((rest, "method.request.header.a"), (http, "$request.header.a")):
+        ttl = {"authorizerResultTtlInSeconds": 3_601 if value == 49 else value}
+        authorizer = {"type": "request", "authorizerUri": FUNCTION, "authorizerPayloadFormatVersion": "2.0",
+                      "identitySource": source, **ttl}  # fmt: skip
+        with pytest.raises(ApiError, match=r"(?i)ttl"):
+            define(components={"securitySchemes": {"a": {"x-amazon-apigateway-authorizer": authorizer}}})
+    with pytest.raises(ApiError, match="maxAge must be a number"):
+        http(**{"x-amazon-apigateway-cors": {"maxAge": "soon"}})
 
 
 def test_an_integration_that_http_apis_do_not_have_is_left_out() -> None:
