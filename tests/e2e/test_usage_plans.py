@@ -119,7 +119,16 @@ def test_wrong_patches_of_plans_are_refused_and_change_nothing(rest, patch):
     assert {**before, "ResponseMetadata": 0} == {**after, "ResponseMetadata": 0}
 
 
-@pytest.mark.parametrize(("start", "end"), [("2026-01-02", "2026-01-01"), ("2020-01-01", "2026-01-01"), ("now", "x")])
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [
+        ("2026-01-02", "2026-01-01"),
+        ("2020-01-01", "2026-01-01"),
+        ("now", "x"),
+        ("9999-12-31", "9999-12-31"),
+        ("0001-01-01", "0001-01-01"),
+    ],
+)
 def test_wrong_dates_of_usage_are_refused(rest, start, end):
     plan = rest.create_usage_plan(name="right", quota={"limit": 5, "period": "DAY"})["id"]
     with pytest.raises(ClientError, match=r"BadRequestException"):

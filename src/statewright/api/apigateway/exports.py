@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -36,10 +37,15 @@ async def get_export(app: App, _call: Call, request: Json) -> Json:
     apis = app.services.apis
     address = urlsplit(apis.address(held.api.id)).netloc
     given = Exported(held.api.settings, apis.deployed(held, stage), address, stage_name, asked)
-    document = rest_document(given, is_swagger=kind == "swagger")
     is_yaml = accepted in _YAML
-    text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True) if is_yaml else dump_json(document)
+    # A large API takes the writer of YAML some seconds.
+    text = await asyncio.to_thread(_written, given, is_swagger=kind == "swagger", is_yaml=is_yaml)
     name = f"{kind}_{held.api.id}_{stage_name}.{'yaml' if is_yaml else 'json'}"
     return {
         "contentType": accepted, "contentDisposition": f'attachment; filename="{name}"', "body": text.encode(),
     }  # fmt: skip
+
+
+def _written(given: Exported, *, is_swagger: bool, is_yaml: bool) -> str:
+    document = rest_document(given, is_swagger=is_swagger)
+    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True) if is_yaml else dump_json(document)

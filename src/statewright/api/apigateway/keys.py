@@ -74,8 +74,9 @@ async def delete_api_key(app: App, _call: Call, request: Json) -> Json:
     """Delete an API key, and its links to plans."""
     apis = app.services.apis
     found = entry(app, KEY, request["apiKey"], "Invalid API Key identifier specified")
-    links = [key for key, one in apis.entries(PLAN_KEY).items() if one.settings["keyId"] == found.id]
-    await apis.drop((KEY, found.id), *((kind, one) for kind in (PLAN_KEY, USAGE) for one in links))
+    # Usage outlives the link of its key.
+    links = [(kind, one) for kind in (PLAN_KEY, USAGE) for one in apis.entries(kind) if one.endswith(f"/{found.id}")]
+    await apis.drop((KEY, found.id), *links)
     return {}
 
 

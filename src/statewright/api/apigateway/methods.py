@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from statewright.api.apigateway.patches import patched
@@ -28,6 +29,7 @@ _INTEGRATION: Final = (
     "type", "uri", "connectionType", "connectionId", "credentials", "requestParameters", "requestTemplates",
     "passthroughBehavior", "contentHandling", "timeoutInMillis", "cacheNamespace", "cacheKeyParameters", "tlsConfig",
 )  # fmt: skip
+_PARAMETER: Final = re.compile(r"method\.request\.(header|path|querystring|multivalueheader|multivaluequerystring)\..+")
 _RESPONSE: Final = ("selectionPattern", "responseParameters", "responseTemplates", "contentHandling")
 
 
@@ -51,8 +53,15 @@ def _place(app: App, request: JsonMapping) -> tuple[Held, Member, str]:
 
 
 def _check_parameters(method: JsonMapping) -> None:
-    """Refuse a method whose parameters share a name. Raises: ApiError (`BadRequestException`)."""
-    names = [name.split(".", 3)[-1] for name in method.get("requestParameters") or ()]
+    """Refuse a method whose parameters are at no place of a request, or share a name. Raises: ApiError."""
+    given = method.get("requestParameters") or ()
+    wrong = [name for name in given if _PARAMETER.fullmatch(name) is None]
+    if wrong:
+        raise bad_request(
+            "Invalid mapping expression specified: Validation Result: warnings : [], errors : [Invalid mapping "
+            f"expression parameter specified: {wrong[0][:200]}]"
+        )
+    names = [name.split(".", 3)[-1] for name in given]
     if len(set(names)) < len(names):
         raise bad_request("Parameter names must be unique across querystring, header and path")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import MAXYEAR, date, timedelta
 from typing import Final
 
 from statewright.api.apigateway.keys import entry
@@ -76,8 +76,9 @@ async def update_usage_plan(app: App, _call: Call, request: Json) -> Json:
 async def delete_usage_plan(app: App, _call: Call, request: Json) -> Json:
     """Delete a usage plan; its keys stay."""
     apis, plan = app.services.apis, _plan_of(app, request)
-    links = [key for key, one in apis.entries(PLAN_KEY).items() if one.settings["usagePlanId"] == plan.id]
-    await apis.drop((PLAN, plan.id), *((kind, one) for kind in (PLAN_KEY, USAGE) for one in links))
+    # Usage outlives the link of its key.
+    links = [(kind, one) for kind in (PLAN_KEY, USAGE) for one in apis.entries(kind) if one.startswith(f"{plan.id}/")]
+    await apis.drop((PLAN, plan.id), *links)
     return {}
 
 
@@ -126,9 +127,12 @@ async def delete_usage_plan_key(app: App, _call: Call, request: Json) -> Json:
 
 def _day(text: str) -> date:
     try:
-        return date.fromisoformat(text)
+        found = date.fromisoformat(text)
     except ValueError:
         raise bad_request(f"Invalid date {text[:30]}: dates are written as 2026-11-23") from None
+    if not 1970 <= found.year < MAXYEAR:
+        raise bad_request(f"Invalid date {text[:30]}: years are 1970 to {MAXYEAR - 1}")
+    return found
 
 
 @operation("apigateway", "GetUsage")
@@ -140,14 +144,15 @@ async def get_usage(app: App, _call: Call, request: Json) -> Json:
     links = app.services.apis.entries(PLAN_KEY)
     wanted, has_quota = request.get("keyId"), plan.settings.get("quota") is not None
     found: list[JsonObject] = [
-        {"id": one.settings["keyId"], "days": app.services.data_plane.plans.quotas.usage(plan, one, first, last)}
-        for _, one in sorted(links.items())
+        {"id": one.settings["keyId"], "link": key}
+        for key, one in sorted(links.items())
         if has_quota and one.settings["usagePlanId"] == plan.id and wanted in (None, one.settings["keyId"])
     ]
-    listed = page(request, found, "id")
+    listed, quotas = page(request, found, "id"), app.services.data_plane.plans.quotas
     return {
         "usagePlanId": plan.id, "startDate": request["startDate"], "endDate": request["endDate"],
-        "position": listed["position"], "items": {one["id"]: one["days"] for one in listed["items"]},
+        "position": listed["position"],
+        "items": {one["id"]: quotas.usage(plan, links[one["link"]], first, last) for one in listed["items"]},
     }  # fmt: skip
 
 

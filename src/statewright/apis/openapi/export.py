@@ -5,6 +5,7 @@ Source: API Gateway developer guide, "Export a REST API"; API reference, GetExpo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -26,6 +27,7 @@ _INTEGRATION: Final = (
     "uri", "httpMethod", "connectionId", "connectionType", "credentials", "requestParameters", "requestTemplates",
     "passthroughBehavior", "contentHandling", "timeoutInMillis", "tlsConfig",
 )  # fmt: skip
+_HEADER: Final = re.compile(r"[\w-]+")
 _LOWER: Final = ("type", "passthroughBehavior")
 _RESPONSE: Final = ("statusCode", "responseParameters", "responseTemplates", "contentHandling")
 
@@ -101,9 +103,10 @@ def _operation(method: JsonMapping, given: Exported, *, is_swagger: bool) -> Jso
         made["operationId"] = method["operationName"]
     parameters: list[JsonObject] = []
     for source, required in (method.get("requestParameters") or {}).items():
-        _, _, place, name = source.split(".", 3)
+        place, _, name = source.removeprefix("method.request.").partition(".")
         typed: JsonObject = {"type": "string"} if is_swagger else {"schema": {"type": "string"}}
-        parameters.append({"name": name, "in": _PLACES[place], "required": bool(required), **typed})
+        if place in _PLACES:
+            parameters.append({"name": name, "in": _PLACES[place], "required": bool(required), **typed})
     models: JsonMapping = method.get("requestModels") or {}
     if models and is_swagger:
         name = next(iter(models.values()))
@@ -195,7 +198,7 @@ def _schemes(given: Exported) -> JsonObject:
     for one in given.snapshot.get(AUTHORIZER, {}).values():
         header = str(one.get("identitySource") or "").removeprefix("method.request.header.")
         scheme: JsonObject = {
-            "type": "apiKey", "name": header if header.isidentifier() else "Unused", "in": "header",
+            "type": "apiKey", "name": header if _HEADER.fullmatch(header) else "Unused", "in": "header",
             f"{X}authtype": one.get("authType") or "custom",
         }  # fmt: skip
         if given.has("authorizers"):
