@@ -17,7 +17,15 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from statewright.apis.calls import CallContext, CallIntegration, Integration, IntegrationFailed, Request, Response
+from statewright.apis.calls import (
+    LAMBDA_PROXY,
+    CallContext,
+    CallIntegration,
+    Integration,
+    IntegrationFailed,
+    Request,
+    Response,
+)
 from statewright.apis.errors import bad_request
 from statewright.background import Background
 from statewright.clock import Clock, Timer
@@ -35,6 +43,8 @@ ABSENT: Final = "-"
 REQUIRED: Final = ("$context.requestId", "$context.extendedRequestId")
 _VARIABLE: Final = re.compile(r"\$context\.([A-Za-z0-9_]+(?:\.[A-Za-z0-9_-]+)*)")
 _GROUP: Final = re.compile(r"arn:[a-z-]+:logs:[^:]*:[^:]*:log-group:(?P<name>[\w./#-]{1,512})(?::\*)?")
+_ERROR_TEXT: Final = ["error", "messageString"]
+"""The variable whose value is in quotes, and escaped, already."""
 _CONTROLS: Final = dict.fromkeys((*range(32), 127), " ")
 
 log = logging.getLogger("statewright.apis")
@@ -84,8 +94,9 @@ class Trace:
             raise
         known = {name.lower(): value for name, value in response.headers}
         request_id = known.get("x-amzn-requestid") or known.get("x-amz-request-id")
+        of_function = integration.type == LAMBDA_PROXY and not integration.subtype
         self.integration = {
-            "status": response.status, "integrationStatus": 200 if integration.type == "AWS_PROXY" else response.status,
+            "status": response.status, "integrationStatus": 200 if of_function else response.status,
             "latency": self.clock.now_ms() - began_ms, "requestId": request_id,
         }  # fmt: skip
         return response
@@ -123,7 +134,7 @@ class LogFormat:
         if isinstance(value, bool):
             return "true" if value else "false"
         text = str(value)
-        if path[-1] == "messageString":
+        if path == _ERROR_TEXT:
             return text
         return json.dumps(text, ensure_ascii=False)[1:-1] if self._is_json else text.translate(_CONTROLS)
 
@@ -195,8 +206,6 @@ class AccessLogs:
         now_ms = self._clock.now_ms()
         line = where.format.line(values_of(context, trace, response, now_ms))
         if self._bytes + len(line) > MOST_WAITING_BYTES:
-            if not self._lost:
-                log.warning("access logs of APIs cannot be written as fast as they come: some lines are lost")
             self._lost += 1
             return
         self._bytes += len(line)
@@ -220,6 +229,9 @@ class AccessLogs:
         finally:
             self._bytes -= sum(len(line) for lines in waiting.values() for _, line in lines)
             self._timer = None
+        if self._lost:
+            log.warning("%d lines of access logs came faster than they could be written, and were lost", self._lost)
+            self._lost = 0
         if self._waiting:
             self._arm()
 

@@ -160,7 +160,7 @@ class DataPlane:
             member = held.of(STAGE)[name]
             settings = member.settings
             snapshot = self.apis.deployed(held, member)
-            for key in [key for key in self._ready if self.apis.found(key[0]) is None]:
+            for key in [key for key in self._ready if not self._has_stage(*key)]:
                 del self._ready[key]
             is_http = held.api.protocol == HTTP_API
             throttle_of = (throttles_of_routes if is_http else throttles_of_methods)(settings)
@@ -183,6 +183,10 @@ class DataPlane:
                 _has_no_host(held.api.settings),
             )
         return ready
+
+    def _has_stage(self, api_id: str, name: str) -> bool:
+        held = self.apis.found(api_id)
+        return held is not None and name in held.of(STAGE)
 
 
 def _has_no_host(settings: JsonMapping) -> bool:

@@ -33,8 +33,7 @@ PLAN_KEY: Final = "plan-key"
 USAGE: Final = "usage"
 """Requests of a key under a plan, by day; its id is that of the key's link to the plan."""
 ACCOUNT: Final = "account"
-FUNCTION_URL: Final = "function-url"
-LOOSE_KINDS: Final = (KEY, PLAN, PLAN_KEY, USAGE, ACCOUNT, FUNCTION_URL)
+LOOSE_KINDS: Final = (KEY, PLAN, PLAN_KEY, USAGE, ACCOUNT)
 """The kinds of entries of the account."""
 
 ROUTED: Final = (ROUTE, INTEGRATION, RESOURCE, AUTHORIZER, MODEL, VALIDATOR, GATEWAY_RESPONSE)
@@ -71,7 +70,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Loose:
-    """An entry of the account: an API key, a usage plan, the URL of a function."""
+    """An entry of the account: an API key, a usage plan, the link of a key to a plan, its usage, or the settings."""
 
     kind: str
     id: str

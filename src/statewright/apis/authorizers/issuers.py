@@ -47,7 +47,6 @@ class KeysMalformed(Exception):
 class _Issuer:
     keys: Keys | None = None
     read_ms: int = 0
-    modified_ns: int = 0
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 

@@ -9,7 +9,6 @@ report, the others are ours.
 from __future__ import annotations
 
 import binascii
-import math
 from base64 import urlsafe_b64decode
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -28,6 +27,8 @@ LONGEST_TOKEN: Final = 16 * 1024
 LEEWAY_SECONDS: Final = 60
 """Allowed difference of clocks for `nbf` and `iat`. Ours."""
 _DEPTH: Final = 20
+_LATEST: Final = 1 << 53
+"""Seconds that a token may name: all of them are exact as a float."""
 
 
 class TokenRefused(Exception):
@@ -132,7 +133,7 @@ def check_times(token: Token, now_ms: int) -> None:
 
 def _instant(token: Token, name: str) -> float:
     value = token.claims.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -_LATEST < value < _LATEST:
         raise TokenRefused(f"the token has no valid {name}")
     return value
 

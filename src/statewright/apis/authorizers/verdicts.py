@@ -1,7 +1,6 @@
 """The values between authorizers and the stages that ask them: refusals, guards, and what a function said of a caller.
 
-Owns their form, and how a refusal is answered by an HTTP API. Gateway responses of REST APIs are left to
-`gateway_responses.py`.
+Owns their form. The answers to refusals are left to `http_apis.py` and `gateway_responses.py`.
 """
 
 from __future__ import annotations

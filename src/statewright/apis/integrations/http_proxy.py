@@ -85,7 +85,7 @@ class HttpProxy:
         if not 200 <= found.status <= 599:
             raise IntegrationFailed("INTEGRATION_FAILURE", f"{found.status} is no status of a response")
         headers = [(name, value) for name, values in found.headers.items() for value in values]
-        named = _named(",".join(value for name, value in headers if name.lower() == "connection"))
+        named = _named(headers)
         return Response(found.status, [one for one in headers if one[0].lower() not in named], found.body)
 
     @cached_property
@@ -127,7 +127,7 @@ def passed_headers(request: Request) -> dict[str, str]:
 
     Those that the Connection header names belong to the client's connection, and do not pass.
     """
-    named = _named(request.header("connection") or "")
+    named = _named(request.headers)
     headers: dict[str, str] = {}
     for name, value in request.headers:
         lower = name.lower()
@@ -142,9 +142,10 @@ def replaced(headers: Mapping[str, str], by: Mapping[str, str]) -> dict[str, str
     return {**{name: value for name, value in headers.items() if name.lower() not in names}, **by}
 
 
-def _named(connection: str) -> set[str]:
-    """The names of headers that belong to one connection, but for `Connection` itself."""
-    return {one.strip().lower() for one in connection.split(",")} - {"connection"}
+def _named(headers: Iterable[tuple[str, str]]) -> set[str]:
+    """The names of headers that belong to one connection, but for `Connection` itself, which may be repeated."""
+    found = {one.strip().lower() for name, value in headers if name.lower() == "connection" for one in value.split(",")}
+    return found - {"connection"}
 
 
 def gateway_headers(request: Request, context: CallContext) -> dict[str, str]:
