@@ -180,6 +180,9 @@ def _compared(operator: str, key: str, wanted: list[Json], facts: Facts) -> bool
     test = _STRINGS.get(base.replace("Not", "", 1))
     if text is None or test is None:
         return None
+    if not text:
+        # A request without the header: only what negates, or asks for it if it exists, holds.
+        return "Not" in base or base != operator
     return any(test(str(one), text) for one in wanted) is ("Not" not in base)
 
 
