@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -13,6 +12,7 @@ from statewright.api.operations import App, Call, operation
 from statewright.apis.errors import bad_request, not_found
 from statewright.apis.openapi.export import Exported, rest_document
 from statewright.apis.records import STAGE
+from statewright.background import in_thread
 from statewright.payload import Json, dump_json
 
 _TYPES: Final = ("swagger", "oas30")
@@ -39,7 +39,7 @@ async def get_export(app: App, _call: Call, request: Json) -> Json:
     given = Exported(held.api.settings, apis.deployed(held, stage), address, stage_name, asked)
     is_yaml = accepted in _YAML
     # A large API takes the writer of YAML some seconds.
-    text = await asyncio.to_thread(_written, given, is_swagger=kind == "swagger", is_yaml=is_yaml)
+    text = await in_thread(app.clock, lambda: _written(given, is_swagger=kind == "swagger", is_yaml=is_yaml))
     name = f"{kind}_{held.api.id}_{stage_name}.{'yaml' if is_yaml else 'json'}"
     return {
         "contentType": accepted, "contentDisposition": f'attachment; filename="{name}"', "body": text.encode(),
