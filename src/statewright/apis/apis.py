@@ -1,7 +1,8 @@
-"""The APIs of one store: their rows, held in memory, and the program of each stage, compiled when it is first called.
+"""The APIs of one store: their rows, held in memory.
 
-Owns creation, change and deletion of APIs and members, deployments as snapshots, and finding the program of a stage.
-What settings mean is left to the compilers (`http_apis.py`, `rest_apis.py`), checks of requests to the operations.
+Owns creation, change and deletion of APIs and members, deployments as snapshots, the members that a stage serves, and
+the entries of the account, such as keys and plans. What settings mean is left to the compilers (`http_apis.py`,
+`rest_apis.py`), checks of requests to the operations.
 """
 
 from __future__ import annotations

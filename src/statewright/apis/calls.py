@@ -1,7 +1,7 @@
 """The values between the data plane and its integrations: a request, its context, an integration, a response.
 
-Owns their form only. `data_plane.py` makes the first two from HTTP, the compilers of APIs (`http_apis.py`,
-`rest_apis.py`) the third, and each integration returns a response or raises `IntegrationFailed`.
+Owns their form only. The port makes the first from HTTP, `data_plane.py` the second, the compilers of APIs
+(`http_apis.py`, `rest_apis.py`) the third, and each integration returns a response or raises `IntegrationFailed`.
 """
 
 from __future__ import annotations
