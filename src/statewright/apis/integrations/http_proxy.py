@@ -8,6 +8,7 @@ Source: API Gateway developer guide, "HTTP integrations"; recorded requests of R
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Final
@@ -23,6 +24,7 @@ from statewright.clock import Clock
 from statewright.integrations.blocking import BlockingCalls
 from statewright.integrations.http_requests import Client, NoAnswer
 from statewright.integrations.http_requests import Request as Sent
+from statewright.integrations.http_requests import Response as Answer
 from statewright.integrations.link_local import Addresses
 
 ANSWER_BYTES: Final = 10 * 1024 * 1024
@@ -74,7 +76,7 @@ class HttpProxy:
 
     async def _sent(self, sent: Sent, timeout_ms: int) -> Response:
         try:
-            found = await self._blocking.run(self._client.send, sent, ANSWER_BYTES, timeout_ms / 1000)
+            found = await self._blocking.run(self._send, self._client, sent, time.monotonic() + timeout_ms / 1000)
         except NoAnswer as problem:
             late = "imed out" in str(problem) or isinstance(problem.cause, TimeoutError)
             raise IntegrationFailed("INTEGRATION_TIMEOUT" if late else "INTEGRATION_FAILURE", str(problem)) from None
@@ -87,6 +89,13 @@ class HttpProxy:
         headers = [(name, value) for name, values in found.headers.items() for value in values]
         named = _named(headers)
         return Response(found.status, [one for one in headers if one[0].lower() not in named], found.body)
+
+    def _send(self, client: Client, sent: Sent, deadline: float) -> Answer:
+        """Send a request from a thread, unless its client was answered while it waited for one. Raises: NoAnswer."""
+        left_seconds = deadline - time.monotonic()
+        if left_seconds <= 0:
+            raise NoAnswer(TimeoutError("all threads were busy until its time limit"))
+        return client.send(sent, ANSWER_BYTES, left_seconds)
 
     @cached_property
     def _client(self) -> Client:
