@@ -143,7 +143,7 @@ def references(value: Json) -> list[str]:
     return list(found)
 
 
-def _size(value: Json) -> int:
+def size_of(value: Json) -> int:
     """The characters of the texts in a value; a member or element counts as eight."""
     if isinstance(value, str):
         return len(value)
@@ -258,7 +258,7 @@ class Evaluation:
         self._path.append(name)
         try:
             found = function(self, argument)
-            self._scope.allowance.spend(_size(found))
+            self._scope.allowance.spend(size_of(found))
             return found
         except Refused:
             raise

@@ -13,7 +13,7 @@ from typing import Final
 
 from statewright.payload import Json
 from statewright.projects.cloudformation import Stack
-from statewright.projects.evaluation import NO_VALUE, Unresolved, text_of, waits
+from statewright.projects.evaluation import NO_VALUE, Unresolved, size_of, text_of, waits
 from statewright.projects.resources import Place
 from statewright.projects.sources import Steps
 from statewright.projects.supported import is_evaluated
@@ -171,10 +171,12 @@ class _Expansion:
             if self._load is None or self._included > MAX_ROUNDS:
                 raise Unresolved("Nothing can be included here.")
             found = self._load(location)
+            # It is copied, and a template may include it many times.
+            self._stack.allowance.spend(size_of(found))
+            made = self._value(found, (*steps, str(location)))
         except Unresolved as problem:
             self._stack.sources.error(place, f"Transform AWS::Include failed with: {problem}")
             return {}
-        made = self._value(found, (*steps, str(location)))
         return made if isinstance(made, dict) else {}
 
     def _include(self, body: Mapping[str, Json], steps: Steps) -> dict[str, Json]:

@@ -6,7 +6,7 @@ Owns the numbers of events and the versions of rows. What is changed, and when, 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -51,6 +51,8 @@ class Live:
     stack: StackEntry
     rows: dict[str, ResourceEntry]
     next_event: int
+    is_over: bool = False
+    """True once it is written that the operation has ended."""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -84,9 +86,9 @@ class Journal:
         rows: Iterable[ResourceEntry] = (),
         events: Iterable[Said] = (),
         delete: Iterable[ResourceEntry] = (),
-        also: Mapping[str, bool] | None = None,
+        under_way: bool | None = None,
     ) -> None:
-        """Write changes in one transaction. `also` marks (`True`) or unmarks the stack as under way, by its id.
+        """Write changes in one transaction. `under_way` says that an operation begins (`True`) or has ended.
 
         Raises: StoreError.
         """
@@ -104,14 +106,15 @@ class Journal:
                 marks, unmarked = marks_changed(live.stack if live.stack.stored else None, stack)
                 written += marks
                 deleted += unmarked
-            for id_, begins in (also or {}).items():
-                if begins:
-                    written.append(UNDER_WAY.row(id_))
-                else:
-                    deleted.append((UNDER_WAY.name, id_))
+            if under_way:
+                written.append(UNDER_WAY.row(stack.id))
+            elif under_way is not None:
+                deleted.append((UNDER_WAY.name, stack.id))
             if not await self._catalogue.write(written, deleted):
                 raise Conflict(f"stack {stack.name} was changed by another writer")
             live.next_event = number
+            if under_way is not None:
+                live.is_over = not under_way
             if change is not None:
                 live.stack = replace(stack, stored=stack.stored + 1)
             for one in changed:

@@ -27,6 +27,7 @@ from statewright.stacks.records import Made, Phase, ResourceEntry, StackEntry
 
 DEEPEST: Final = 5
 """How many stacks may be nested in each other, as in projects. Ours."""
+MOST_MINUTES: Final = 2**31 - 1
 HELD: Final = "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS"
 _ROLLED_BACK: Final = "UPDATE_ROLLBACK_COMPLETE"
 
@@ -223,6 +224,9 @@ class Nested:
         source = parent.source
         assert source is not None
         parameters, tags = given.get("Parameters"), {**source.tags, **_tags(given.get("Tags"))}
+        notified = given.get("NotificationARNs") or []
+        if not isinstance(notified, list):
+            raise invalid("Value of property NotificationARNs must be of type List")
         request: JsonObject = {
             "Parameters": [
                 {"ParameterKey": name, "ParameterValue": _text(value)}
@@ -230,7 +234,7 @@ class Nested:
             ],
             "Capabilities": list(source.capabilities),
             "Tags": [{"Key": key, "Value": value} for key, value in tags.items()],
-            "NotificationARNs": [str(one) for one in given.get("NotificationARNs") or ()],
+            "NotificationARNs": [text_of(one) for one in notified],
             "RoleARN": source.role,
         }  # fmt: skip
         return await self._planner.prepared(stack, await self._planner.at_url(url), request, stack.source)
@@ -256,9 +260,12 @@ def _is_same(prepared: Prepared, template: str, parameters: Mapping[str, str]) -
 def _minutes(target: Made) -> int:
     given = target.resolved.get("TimeoutInMinutes") if isinstance(target.resolved, dict) else None
     try:
-        return max(int(given), 1) if given is not None else 0
+        minutes = max(int(given), 1) if given is not None else 0
     except (TypeError, ValueError):
-        raise invalid("Value of property TimeoutInMinutes must be of type Integer") from None
+        minutes = MOST_MINUTES + 1
+    if minutes > MOST_MINUTES:
+        raise invalid("Value of property TimeoutInMinutes must be of type Integer")
+    return minutes
 
 
 def _text(value: Json) -> str:

@@ -16,7 +16,7 @@ from statewright import chance
 from statewright.background import Background
 from statewright.clock import Clock
 from statewright.config import Config
-from statewright.errors import Conflict, Unavailable
+from statewright.errors import Conflict, StoreError, Unavailable
 from statewright.payload import JsonMapping
 from statewright.stacks import errors
 from statewright.stacks.changes import changes_of
@@ -45,6 +45,7 @@ UPDATABLE: Final = frozenset(
 )  # fmt: skip
 """Statuses in which a stack can be updated; the failed ones only if rollback was disabled."""
 RETRY_MS: Final = 1_000
+BUG: Final = "failed because of a bug in Statewright; see its log"
 
 log = logging.getLogger("statewright.stacks")
 
@@ -135,7 +136,8 @@ class Operations:
 
     def is_live(self, id_: str) -> bool:
         """True if an operation of a stack is under way."""
-        return id_ in self._live
+        live = self._live.get(id_)
+        return live is not None and not live.is_over
 
     def named(self, name: str, id_: str = "") -> StackEntry:
         """A new stack, which is not written yet. Raises: ApiError for a name that stacks cannot have."""
@@ -177,7 +179,7 @@ class Operations:
 
     def check_updatable(self, stack: StackEntry) -> None:
         """Refuse a change that a stack's status does not allow. Raises: ApiError."""
-        if stack.status not in UPDATABLE or stack.id in self._live:
+        if stack.status not in UPDATABLE or self.is_live(stack.id):
             raise errors.busy(stack.arn, stack.status)
 
     async def is_unchanged(self, stack: StackEntry, prepared: Prepared) -> bool:
@@ -253,12 +255,14 @@ class Operations:
         self, stack: StackEntry, change: Change, prepared: Prepared | None, *, is_told: bool = True
     ) -> StackEntry:
         """Write that an operation is under way, with its event if it `is_told`, and run it."""
+        # The one before may have ended in the store, and still be at its last steps.
+        await self.ended(stack.id)
         live = await self._journal.load(stack)
         if prepared is not None:
             await self.keep_template(prepared)
         begun = change(stack)
         events = [Said(begun.status, begun.reason)] if is_told else []
-        await self._journal.save(live, change, events=events, also={stack.id: True})
+        await self._journal.save(live, change, events=events, under_way=True)
         self._run(live)
         return live.stack
 
@@ -274,7 +278,7 @@ class Operations:
         try:
             while True:
                 try:
-                    await self._carry_out(live)
+                    await self._carry_out_or_fail(live)
                     return
                 except Halted:
                     return
@@ -291,11 +295,26 @@ class Operations:
             if end is not None and not end.done():
                 end.set_result(None)
 
+    async def _carry_out_or_fail(self, live: Live) -> None:
+        """Run an operation to its end. Raises: Halted; StoreError."""
+        try:
+            await self._carry_out(live)
+        except (Halted, StoreError):
+            raise
+        except Exception:
+            if live.is_over:
+                raise
+            log.exception("the operation of the stack %s failed", live.stack.name)
+            # Otherwise the stack would be busy, and could not even be deleted.
+            await self._journal.save(live, _given_up, events=[Said(_failed_status(live.stack), BUG)], under_way=False)
+
     async def _reloaded(self, id_: str) -> Live | None:
+        """A stack whose operation is still under way: the write that failed may have ended it all the same."""
         while True:
             try:
                 stack = await self._stacks.get(id_)
-                return await self._journal.load(stack) if stack is not None and stack.operation is not None else None
+                is_marked = await self._catalogue.get(UNDER_WAY.name, id_) is not None
+                return await self._journal.load(stack) if stack is not None and is_marked else None
             except Unavailable:
                 await self._clock.sleep_until(self._clock.now_ms() + RETRY_MS)
 
@@ -314,6 +333,23 @@ class Operations:
         finally:
             if timer is not None:
                 timer.cancel()
+
+
+def _failed_status(stack: StackEntry) -> str:
+    operation = stack.operation
+    assert operation is not None
+    if operation.phase == "delete":
+        return "DELETE_FAILED"
+    if operation.phase in ("apply", "cleanup"):
+        return f"{operation.kind.upper()}_FAILED"
+    return "ROLLBACK_FAILED" if operation.kind == "create" else "UPDATE_ROLLBACK_FAILED"
+
+
+def _given_up(stack: StackEntry) -> StackEntry:
+    status = _failed_status(stack)
+    # A request may continue a rollback of an update.
+    operation = stack.operation if status == "UPDATE_ROLLBACK_FAILED" else None
+    return replace(stack, status=status, reason=BUG, operation=operation)
 
 
 def _check_name(name: str) -> None:

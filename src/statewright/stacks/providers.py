@@ -127,7 +127,11 @@ class Providers:
         await self._delete(left)
 
     async def _keys(self, prefix: str = "") -> list[str]:
-        found = await self._invoke("s3", "ListObjectsV2", {"Bucket": self._bucket, "Prefix": prefix})
+        try:
+            found = await self._invoke("s3", "ListObjectsV2", {"Bucket": self._bucket, "Prefix": prefix})
+        except ApiError:
+            # The bucket was deleted, and the answers with it.
+            return []
         return [one["Key"] for one in found.get("Contents") or ()]
 
     async def _delete(self, keys: Iterable[str]) -> None:

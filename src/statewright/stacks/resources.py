@@ -26,6 +26,7 @@ from statewright.projects.supported import is_custom, is_evaluated
 from statewright.stacks.journal import STACK_TYPE
 from statewright.stacks.names import MOST_NAME, physical_name
 from statewright.stacks.nested import Nested, NestedFailed
+from statewright.stacks.operations import BUG
 from statewright.stacks.planning.plans import Planned
 from statewright.stacks.providers import Providers, Refused
 from statewright.stacks.records import Made, StackEntry
@@ -262,7 +263,7 @@ class Resources:
             raise
         except Exception:
             log.exception("a resource of a stack failed")
-            raise ResourceFailed("failed because of a bug in Statewright; see its log") from None
+            raise ResourceFailed(BUG) from None
 
 
 def _own_tags(stack: StackEntry, id: str) -> dict[str, str]:

@@ -146,8 +146,7 @@ class Running:
         gone = [row for id_, row in self._live.rows.items() if id_ not in plan.resources]
         marked = [replace(row, operation=f"{self._operation.id} gone") for row in gone]
         said = Said("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS")
-        also = {self._live.stack.id: False} if is_held else None
-        await self._journal.save(self._live, clean, rows=marked, events=[said], also=also)
+        await self._journal.save(self._live, clean, rows=marked, events=[said], under_way=False if is_held else None)
         if is_held:
             # The update of the parent may still fail: what was replaced stays until the parent has this cleaned up.
             raise Halted
@@ -337,7 +336,7 @@ class Running:
 
     async def _end(self, change: Change, said: Said) -> None:
         """The operation has ended."""
-        await self._journal.save(self._live, change, events=[said], also={self._live.stack.id: False})
+        await self._journal.save(self._live, change, events=[said], under_way=False)
         await self._resources.providers.forget(self._live.stack.id)
 
     async def _halt(self, status: str, reason: str) -> None:
@@ -416,6 +415,8 @@ class Running:
         operation = self._operation
         created = [one for one in self._live.rows.values() if one.operation == operation.id and one.before is None]
         await self._deleting.rows(created, forgets=True, is_rollback=True)
+        # One that the rollback skipped still waits with its cleanup.
+        await self._resources.nested.release(self._live.stack, self._live.rows.values())
         await self._deleting.old()
 
         def restored(stack: StackEntry) -> StackEntry:

@@ -17,7 +17,7 @@ from statewright.payload import JsonMapping
 from statewright.stacks import errors
 from statewright.stacks.index import GONE
 from statewright.stacks.journal import Journal, Live, Said
-from statewright.stacks.nested import Nested
+from statewright.stacks.nested import HELD, Nested
 from statewright.stacks.operations import REVIEW, Operations, Terms, terms_of
 from statewright.stacks.planning.planner import Planner
 from statewright.stacks.policies import check_policy
@@ -210,7 +210,7 @@ class Stacks:
                 stack = await self.operations.turn_to_deletion(stack)
                 await self._nested.cancel(rows)
                 return stack
-            if self.operations.is_live(stack.id):
+            if self.operations.is_live(stack.id) or stack.status == HELD:
                 raise errors.invalid(f"Stack [{stack.name}] cannot be deleted while in status {stack.status}")
             await self._forget_old()
             return await self.operations.begin_delete(stack, Terms(request.get("ClientRequestToken")), retain)

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from contextvars import copy_context
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from statewright.clock import Clock
 from statewright.errors import ApiError
@@ -21,6 +21,8 @@ from statewright.payload import Json, JsonObject
 from statewright.projects.deploy.calls import Answer, Call, CallRefused
 
 T = TypeVar("T")
+MOST_BODY: Final = 256 * 1024 * 1024
+"""Bytes of an object that an applier reads, at most. Ours: the code of a function may have 250 MB."""
 
 
 class Invoke(Protocol):
@@ -112,5 +114,11 @@ async def _answered(invoke: Invoke, asked: _Asked, host: str) -> Answer:
         raise CallRefused(error.code, error.message) from None
     body = answer.get("Body") if isinstance(answer, dict) else None
     if body is not None and hasattr(body, "__aiter__"):
-        answer["Body"] = b"".join([piece async for piece in body])
+        pieces, size = [], 0
+        async for piece in body:
+            size += len(piece)
+            if size > MOST_BODY:
+                raise CallRefused("EntityTooLarge", f"The object is longer than {MOST_BODY:,} bytes")
+            pieces.append(piece)
+        answer["Body"] = b"".join(pieces)
     return answer

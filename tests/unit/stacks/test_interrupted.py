@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from statewright.payload import Json
+from statewright.stacks import running
+from statewright.stacks.providers import Providers
 from tests.unit.stacks.systems import clouds, created, queue, status, template, told
 
 CODE = """
@@ -175,3 +178,66 @@ def test_an_update_that_is_cancelled_is_undone_with_its_nested_stacks() -> None:
         system.advance(5)
         statuses = {one["StackStatus"] for one in cloud.list_stacks()["StackSummaries"]}
         assert (statuses, queues(system)) == ({"UPDATE_ROLLBACK_COMPLETE"}, before)
+
+
+def test_a_nested_stack_that_waits_for_its_parent_is_not_deleted_meanwhile() -> None:
+    with clouds() as (system, cloud):
+        s3 = system.client("s3")
+        s3.create_bucket(Bucket="templates")
+        s3.put_object(Bucket="templates", Key="child", Body=template({"Work": queue()}).encode())
+        nested: Json = {
+            "Type": "AWS::CloudFormation::Stack",
+            "Properties": {"TemplateURL": "https://s3.amazonaws.com/templates/child"},
+        }
+        created(cloud, "shop", template({"Inner": nested}))
+        (row,) = cloud.describe_stack_resources(StackName="shop")["StackResources"]
+        s3.put_object(Bucket="templates", Key="child", Body=template({"Work": queue(), "More": queue()}).encode())
+        silent = json.loads(provided("silent", Inner=nested))
+        silent["Resources"]["C"]["DependsOn"] = "Inner"
+        cloud.update_stack(StackName="shop", TemplateBody=json.dumps(silent))
+        child = row["PhysicalResourceId"]
+        assert status(cloud, child) == "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS"
+        with pytest.raises(ClientError, match="while in status UPDATE_COMPLETE_CLEANUP_IN_PROGRESS"):
+            cloud.delete_stack(StackName=child)
+        system.advance("31m")
+        assert status(cloud, "shop") == status(cloud, child) == "UPDATE_ROLLBACK_COMPLETE"
+
+
+def test_an_operation_may_follow_another_that_still_clears_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def slowly(providers: Providers, _stack: str) -> None:
+        await providers._clock.sleep_until(providers._clock.now_ms() + 5_000)
+
+    monkeypatch.setattr(Providers, "forget", slowly)
+    with clouds() as (system, cloud):
+        created(cloud, "shop", template({"Work": queue()}))
+        assert status(cloud, "shop") == "CREATE_COMPLETE"
+        for delay in (1, 2):
+            cloud.update_stack(StackName="shop", TemplateBody=template({"Work": queue(DelaySeconds=delay)}))
+            system.advance(1)
+            assert status(cloud, "shop") == "UPDATE_COMPLETE"
+        cloud.delete_stack(StackName="shop")
+        system.advance(10)
+        assert queues(system) == []
+
+
+@pytest.mark.parametrize("is_update", [False, True])
+def test_a_bug_leaves_a_stack_that_has_failed_and_can_be_deleted(
+    monkeypatch: pytest.MonkeyPatch, *, is_update: bool
+) -> None:
+    async def broken(*_given: object) -> None:
+        raise RuntimeError("a bug")
+
+    with clouds() as (system, cloud):
+        if is_update:
+            created(cloud, "shop", template({"Work": queue()}))
+        monkeypatch.setattr(running, "outputs_of", broken)
+        if is_update:
+            cloud.update_stack(StackName="shop", TemplateBody=template({"Work": queue(), "More": queue()}))
+        else:
+            created(cloud, "shop", template({"Work": queue()}))
+        (stack,) = cloud.describe_stacks(StackName="shop")["Stacks"]
+        assert (stack["StackStatus"], stack["StackStatusReason"]) == (
+            "UPDATE_FAILED" if is_update else "CREATE_FAILED", "failed because of a bug in Statewright; see its log",
+        )  # fmt: skip
+        cloud.delete_stack(StackName="shop")
+        assert queues(system) == []

@@ -120,6 +120,7 @@ def test_a_nested_stack_that_fails_fails_its_parent() -> None:
     ("url", "reason"),
     [
         ("https://example.com/child.json", "TemplateURL must be a supported URL."),
+        ("https://[templates/child.json", "TemplateURL must be a supported URL."),
         ("https://templates.s3.amazonaws.com/none.json", "S3 error: The specified key does not exist."),
         ("https://templates.s3.amazonaws.com/list.json", "Template format error: unsupported structure."),
     ],
@@ -132,6 +133,22 @@ def test_a_nested_template_that_cannot_be_had_fails_the_resource(url: str, reaso
         (found,) = [one[2] for one in told(cloud, "shop") if one[:2] == ("Inner", "CREATE_FAILED")]
         assert found.startswith(reason)
         assert [one["StackName"] for one in cloud.list_stacks()["StackSummaries"]] == ["shop"]
+
+
+@pytest.mark.parametrize(
+    ("properties", "reason"),
+    [
+        ({"NotificationARNs": 5}, "Value of property NotificationARNs must be of type List"),
+        ({"TimeoutInMinutes": 10**15}, "Value of property TimeoutInMinutes must be of type Integer"),
+        ({"TimeoutInMinutes": {"a": 1}}, "Value of property TimeoutInMinutes must be of type Integer"),
+    ],
+)
+def test_a_nested_stack_with_wrong_properties_fails(properties: Any, reason: str) -> None:
+    with clouds() as (system, cloud):
+        url = kept(system, "child.json", CHILD)
+        arn = created(cloud, "shop", template({"Inner": nested(url, **properties)}))
+        assert status(cloud, arn) == "ROLLBACK_COMPLETE"
+        assert [one[2] for one in told(cloud, "shop") if one[:2] == ("Inner", "CREATE_FAILED")] == [reason]
 
 
 def test_an_update_changes_a_nested_stack_also_if_only_its_template_changed() -> None:

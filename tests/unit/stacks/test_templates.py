@@ -9,7 +9,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from statewright.payload import Json
-from tests.unit.stacks.systems import clouds, created, queue, status, template
+from statewright.stacks import threads
+from tests.unit.stacks.systems import clouds, created, queue, status, template, told
 
 Q = queue()
 FORMAT = "Template format error: "
@@ -24,6 +25,7 @@ def of(**properties: Any) -> str:
     [
         ('{"Resources": {"Q": }}', f"{FORMAT}JSON not well-formed. (line 1, column 21)"),
         ("a: [b", f"{FORMAT}YAML not well-formed."),
+        (of(DelaySeconds=10**30), f"{FORMAT}a number has more than 64 bits"),
         ("https://bucket.s3.amazonaws.com/t.json", f"{FORMAT}unsupported structure."),
         ("{}", f"{FORMAT}At least one Resources member must be defined."),
         (template({"A": {}}), f"{FORMAT}[/Resources/A] Every Resources object must contain a Type member."),
@@ -222,3 +224,31 @@ def test_parameters_that_violate_a_rule_are_refused() -> None:
         wrong = body.replace('"Fn::Contains": [["a", "b"],', '"Fn::EachMemberIn": [["a", "b"],')
         with pytest.raises(ClientError, match="the rule Sizes cannot be evaluated"):
             created(cloud, "other", wrong, Parameters=given)
+
+
+def test_one_object_is_not_included_without_end() -> None:
+    include = {"Fn::Transform": {"Name": "AWS::Include", "Parameters": {"Location": "s3://parts/many.json"}}}
+    with clouds() as (system, cloud):
+        s3 = system.client("s3")
+        s3.create_bucket(Bucket="parts")
+        s3.put_object(Bucket="parts", Key="many.json", Body=json.dumps({"Many": "x" * 600_000}).encode())
+        body = template({f"Q{number}": {**Q, "Metadata": include} for number in range(30)})
+        with pytest.raises(ClientError, match="make more than 16,777,216 characters"):
+            created(cloud, "shop", body)
+        s3.put_object(Bucket="parts", Key="many.json", Body=json.dumps({"Few": [1]}).encode())
+        created(cloud, "shop", body)
+        assert status(cloud, "shop") == "CREATE_COMPLETE"
+
+
+def test_an_object_that_is_too_long_to_be_read_fails_its_resource(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "MOST_BODY", 1_000)
+    properties = {
+        "RoleArn": "arn:aws:iam::000000000000:role/any", "DefinitionS3Location": {"Bucket": "parts", "Key": "long"},
+    }  # fmt: skip
+    with clouds() as (system, cloud):
+        s3 = system.client("s3")
+        s3.create_bucket(Bucket="parts")
+        s3.put_object(Bucket="parts", Key="long", Body=b" " * 1_001)
+        created(cloud, "shop", template({"M": {"Type": "AWS::StepFunctions::StateMachine", "Properties": properties}}))
+        (reason,) = [one[2] for one in told(cloud, "shop") if one[:2] == ("M", "CREATE_FAILED")]
+        assert reason == "its definition s3://parts/long cannot be read: EntityTooLarge"

@@ -8,14 +8,17 @@ Source: template reference, "AWS::Include transform"; the text about buckets is 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from statewright.asl.reader import ReadError, read_document
+from statewright.background import in_thread
+from statewright.clock import Clock
 from statewright.errors import ApiError
 from statewright.payload import Json
 from statewright.projects.evaluation import Unresolved
 from statewright.stacks.planning.objects import TooLong, object_text
-from statewright.stacks.planning.templates import MOST_BYTES, MOST_DEPTH
+from statewright.stacks.planning.templates import MOST_BYTES, MOST_DEPTH, has_long_number
 from statewright.stacks.threads import Invoke
 
 FAILED: Final = "Transform AWS::Include failed with: "
@@ -26,8 +29,9 @@ MOST_INCLUDES: Final = 50
 class Includes:
     """The includes of one template."""
 
-    def __init__(self, invoke: Invoke) -> None:
+    def __init__(self, invoke: Invoke, clock: Clock) -> None:
         self._invoke = invoke
+        self._clock = clock
         self._found: dict[str, Json] = {}
         self._problems: dict[str, str] = {}
         self._wanted: dict[str, None] = {}
@@ -50,7 +54,8 @@ class Includes:
                 self._problems[location] = f"A template includes at most {MOST_INCLUDES} objects."
                 continue
             try:
-                self._found[location] = _value_of(await self._text(location))
+                text = await self._text(location)
+                self._found[location] = await in_thread(self._clock, partial(_value_of, text))
             except Unresolved as problem:
                 self._problems[location] = str(problem)
         return bool(wanted)
@@ -77,6 +82,6 @@ def _value_of(text: str) -> Json:
         ).value  # fmt: skip
     except ReadError:
         raise Unresolved("The specified S3 object's content should be valid Yaml/JSON") from None
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or has_long_number(value):
         raise Unresolved("The specified S3 object's content should be valid Yaml/JSON")
     return value

@@ -150,7 +150,7 @@ class Planner:
         identity = Identity(stack.name, self._config.account, self._config.region, stack.arn, tuple(source.notified))
         exports: dict[str, str] = {}
         looked_up: set[str] = set()
-        includes = Includes(self._invoke)
+        includes = Includes(self._invoke, self._clock)
         while True:
             # Names of exports may derive from other exports, so that they are known only by evaluation.
             imports: dict[str, None] = {}
@@ -208,7 +208,10 @@ class Planner:
 
 def object_of(url: str) -> tuple[str, str] | None:
     """The bucket and key of an object's address; `None` for an address that is none."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return None
     host = _HOST.fullmatch(parts.netloc) if parts.scheme in ("http", "https") else None
     if host is None:
         return None

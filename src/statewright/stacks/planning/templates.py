@@ -121,6 +121,8 @@ def read_template(text: str) -> Template:
         raise _unreadable(problem, is_json=starts.startswith("{")) from None
     if not isinstance(document.value, dict):
         raise invalid("Template format error: unsupported structure.")
+    if has_long_number(document.value):
+        raise invalid("Template format error: a number has more than 64 bits; write it as a string.")
     template = Template(text, document, document.value)
     _check_sections(template)
     _check_resources(template)
@@ -135,6 +137,18 @@ def _unreadable(problem: ReadError, *, is_json: bool) -> ApiError:
         return invalid(f"Template format error: JSON not well-formed. (line {first.line}, column {first.column})")
     where = f" (line {first.line}, column {first.column})" if first.line else ""
     return invalid(f"Template format error: YAML not well-formed.{where}")
+
+
+def has_long_number(value: Json) -> bool:
+    """True if a value has an integer that rows and answers cannot have."""
+    pending = [value]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, (dict, list)):
+            pending.extend(part.values() if isinstance(part, dict) else part)
+        elif isinstance(part, int) and not -(2**63) <= part < 2**64:
+            return True
+    return False
 
 
 def _check_sections(template: Template) -> None:
