@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from statewright.projects.resources import Project
 from tests.unit.projects.reading import read, resolved, texts
 
@@ -152,3 +154,52 @@ def test_properties_of_apis_and_events_that_become_others(tmp_path: Path) -> Non
     assert (served["StageVariables"], served["DefaultRouteSettings"]) == ({"a": "b"}, {"ThrottlingBurstLimit": 5})
     assert served["RouteSettings"] == {"GET /ask": {"ThrottlingRateLimit": 9}}
     assert made(project, "ShopAskIntegration")["TimeoutInMillis"] == 2000
+
+
+@pytest.mark.parametrize(
+    ("kind", "event", "member"),
+    [("AWS::ApiGateway::RestApi", "Api", "RestApiId"), ("AWS::ApiGatewayV2::Api", "HttpApi", "ApiId")],
+)
+def test_events_open_nothing_in_an_api_that_is_not_serverless(
+    tmp_path: Path, kind: str, event: str, member: str
+) -> None:
+    project = read(
+        tmp_path,
+        f"""\
+{HEAD}
+        Resources:
+          Plain: {{Type: {kind}, Properties: {{Name: plain, ProtocolType: HTTP}}}}
+          Work:
+            Type: AWS::Serverless::Function
+            Properties:
+              Runtime: python3.12
+              Handler: index.handler
+              InlineCode: x
+              Events:
+                One: {{Type: {event}, Properties: {{Path: /a, Method: get, {member}: !Ref Plain}}}}
+                Two: {{Type: {event}, Properties: {{Path: /b, Method: get, {member}: elsewhere}}}}
+        """,
+    )
+    lost = [text for text in texts(project, "WARNING") if f"{member} must be a Ref of an AWS::Serverless::" in text]
+    assert len(lost) == 2
+    made = {one.type for one in project.resources.values() if one.type.startswith("AWS::ApiGateway")}
+    assert made == {kind}
+
+
+def test_the_usage_plan_of_an_api_is_left_out_with_a_warning(tmp_path: Path) -> None:
+    project = read(
+        tmp_path,
+        f"""\
+{HEAD}
+        Resources:
+          Web:
+            Type: AWS::Serverless::Api
+            Properties: {{StageName: v1, Auth: {{ApiKeyRequired: true, UsagePlan: {{CreateUsagePlan: PER_API}}}}}}
+          Quiet:
+            Type: AWS::Serverless::Api
+            Properties: {{StageName: v1, Auth: {{UsagePlan: {{CreateUsagePlan: NONE}}}}}}
+        """,
+    )
+    assert texts(project, "WARNING") == [
+        "6: Web: its UsagePlan is not created: write the plan and its keys as resources"
+    ]

@@ -612,6 +612,12 @@ def test_http_api_events_become_routes_of_one_api(tmp_path: Path) -> None:
     assert len([text for text in texts(project) if "stays closed" in text]) == 2
 
 
+def test_a_url_with_an_authorizer_that_is_not_known_is_not_made(tmp_path: Path) -> None:
+    project = service(tmp_path, "functions: {one: {handler: app.handler, url: {authorizer: jwt}}}")
+    assert "may be aws_iam, not jwt" in texts(project, "ERROR")[0]
+    assert not {"AWS::Lambda::Url", "AWS::Lambda::Permission"} & {one.type for one in project.resources.values()}
+
+
 def test_urls_of_functions(tmp_path: Path) -> None:
     project = service(
         tmp_path,

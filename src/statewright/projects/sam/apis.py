@@ -21,6 +21,7 @@ from statewright.projects.cloudformation import Stack
 from statewright.projects.resources import Place, Resource
 from statewright.projects.sam import documents, rest_parts
 from statewright.projects.sam.authorizers import NONE, ApiAuth, CannotGuard
+from statewright.projects.sources import Steps
 
 IMPLICIT_REST: Final = "ServerlessRestApi"
 IMPLICIT_HTTP: Final = "ServerlessHttpApi"
@@ -63,8 +64,9 @@ class ApiEvents:
             settings = shared.get(section)
             if not isinstance(settings, dict):
                 continue
-            auth = stack.fold(settings.get("Auth"), ("Globals", section, "Auth"))
-            why = closed_why(settings) or self._read_auth(stack.prefix + name, section == "HttpApi", auth)
+            why = closed_why(settings) or self._read_auth(
+                stack.prefix + name, section == "HttpApi", settings.get("Auth"), ("Globals", section, "Auth")
+            )
             if why is not None:
                 self._closed[stack.prefix + name] = why
 
@@ -77,9 +79,10 @@ class ApiEvents:
         whole = {**(shared if isinstance(shared, dict) else {}), **(written if isinstance(written, dict) else {})}
         steps = (*self._stack.steps(resource.id), "Properties")
         is_http = resource.type.endswith("HttpApi")
-        auth = self._stack.fold(whole.get("Auth"), (*steps, "Auth"), resource.id)
         has_document = any(whole.get(name) for name in ("DefinitionBody", "DefinitionUri"))
-        why = closed_why(whole) or self._read_auth(resource.id, is_http, auth, has_document=has_document)
+        why = closed_why(whole) or self._read_auth(
+            resource.id, is_http, whole.get("Auth"), (*steps, "Auth"), resource.id, has_document=has_document
+        )
         if why is not None:
             self._closed[resource.id] = why
             return why
@@ -99,17 +102,19 @@ class ApiEvents:
     def http(self, owner: str, place: Place, event: str, target: Json, given: Mapping[str, Json]) -> str | None:
         """Make a route of an HTTP API to a function; returns why it is left out, if it is."""
         api = self._api_of(given.get("ApiId"), IMPLICIT_HTTP)
+        if api is None:
+            return "ApiId must be a Ref of an AWS::Serverless::HttpApi of the template"
         allowed = self._authorization(api, given, place, is_http=True)
         if isinstance(allowed, str):
             return allowed
         if api == self._stack.prefix + IMPLICIT_HTTP and api not in self._made:
             self._http(api, place, self._of_globals("HttpApi", _HTTP_USED, {"Name", "StageName"}))
-        if api is not None and api in self._documents:
+        if api in self._documents:
             path = str(given.get("Path") or "$default")
             self._documents.write(api, path, _method_of(given), documents.http_operation(target, given))
             return None
         own = f"{owner}{event}"
-        reference = {"Ref": api} if api else given["ApiId"]
+        reference = {"Ref": api}
         integration = {
             "ApiId": reference, "IntegrationType": "AWS_PROXY", "IntegrationUri": target,
             "PayloadFormatVersion": given.get("PayloadFormatVersion", "2.0"),
@@ -123,7 +128,7 @@ class ApiEvents:
             "Target": {"Fn::Join": ["/", ["integrations", {"Ref": f"{own}Integration"}]]}, **allowed,
         }  # fmt: skip
         self._add(f"{own}Route", "AWS::ApiGatewayV2::Route", route, place)
-        stage = self._made.get(self._http_stage_id(api)) if api else None
+        stage = self._made.get(self._http_stage_id(api))
         if stage is not None and isinstance(given.get("RouteSettings"), dict):
             settings = {**(stage.properties.get("RouteSettings") or {}), key: given["RouteSettings"]}
             self._made[stage.id] = replace(stage, properties={**stage.properties, "RouteSettings": settings})
@@ -135,7 +140,7 @@ class ApiEvents:
         """Make a method of a REST API for a function or a machine; returns why it is left out, if it is."""
         api = self._api_of(given.get("RestApiId"), IMPLICIT_REST)
         if api is None:
-            return "RestApiId must be a Ref of an API of the template"
+            return "RestApiId must be a Ref of an AWS::Serverless::Api of the template"
         allowed = self._authorization(api, given, place, is_http=False)
         if isinstance(allowed, str):
             return allowed
@@ -286,14 +291,21 @@ class ApiEvents:
         return parent
 
     def _api_of(self, named: Json, implicit: str) -> str | None:
-        """The id of the API that an event names; `None` for one elsewhere."""
-        if named is None:
-            return self._stack.prefix + implicit
-        found = named.get("Ref") if isinstance(named, dict) and len(named) == 1 else None
-        return found if isinstance(found, str) else None
+        """The id of the serverless API that an event names; `None` for any other, whose routes the transform leaves."""
+        own = self._stack.prefix + implicit
+        found = own if named is None else named.get("Ref") if isinstance(named, dict) and len(named) == 1 else None
+        return found if found == own or (isinstance(found, str) and found in (*self._made, *self._closed)) else None
 
-    def _read_auth(self, api: str, is_http: bool, given: Json, *, has_document: bool = False) -> str | None:
+    def _read_auth(
+        self, api: str, is_http: bool, written: Json, steps: Steps, owner: str = "", *,
+        has_document: bool = False,
+    ) -> str | None:  # fmt: skip
         """Read the `Auth` of an API; returns why the API is left out, if it is."""
+        given = self._stack.fold(written, steps, owner)
+        plan = given.get("UsagePlan") if isinstance(given, dict) else None
+        if isinstance(plan, dict) and plan.get("CreateUsagePlan") != NONE:
+            words = "its UsagePlan is not created: write the plan and its keys as resources"
+            self._stack.sources.warning(self._stack.place(steps), f"{api}: {words}")
         try:
             auth = self._auth[api] = ApiAuth.of(api, is_http, self._uri(rest_parts.FUNCTIONS), given)
         except CannotGuard as problem:
@@ -303,15 +315,15 @@ class ApiEvents:
         return None
 
     def _authorization(
-        self, api: str | None, given: Mapping[str, Json], place: Place, *, is_http: bool
+        self, api: str, given: Mapping[str, Json], place: Place, *, is_http: bool
     ) -> dict[str, Json] | str:
         """The properties of an event's route or method; a text for one that is left out."""
         if api in self._closed:
             return self._closed[api]
-        auth = self._auth.get(api or "") or ApiAuth(api or "", is_http, self._uri(rest_parts.FUNCTIONS))
+        auth = self._auth.get(api) or ApiAuth(api, is_http, self._uri(rest_parts.FUNCTIONS))
         try:
             properties, name = auth.of_event(given.get("Auth"))
-            if api is not None and api in self._documents and properties != {"AuthorizationType": NONE}:
+            if api in self._documents and properties != {"AuthorizationType": NONE}:
                 raise CannotGuard(f"its Auth would change the OpenAPI document of its API, {_WRITE_IT}")
             if name is not None and auth.id(name) not in self._made:
                 self._add(auth.id(name), *auth.resource(name), place)

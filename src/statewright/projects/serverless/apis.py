@@ -91,7 +91,11 @@ def add_url(service: Service, key: str, function: str, alias: str | None, given:
     if given in (None, False, "false"):
         return
     settings: Mapping[str, Json] = given if isinstance(given, dict) else {}
-    auth_type = "AWS_IAM" if settings.get("authorizer") == "aws_iam" else "NONE"
+    authorizer = settings.get("authorizer")
+    if authorizer not in (None, "aws_iam"):
+        service.sources.error(service.place(at), f"the authorizer of a function's url may be aws_iam, not {authorizer}")
+        return
+    auth_type = "AWS_IAM" if authorizer else "NONE"
     properties: dict[str, Json] = {"AuthType": auth_type, "TargetFunctionArn": {"Ref": function}}
     if alias is not None:
         properties["Qualifier"] = service.sections["Resources"][alias]["Properties"]["Name"]
