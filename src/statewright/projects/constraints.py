@@ -1,7 +1,7 @@
 """Constraints of template parameters: which of them a value violates.
 
-Owns the rules; the words are those of `cloudformation.py` for files, of `stacks/parameters.py` for stacks. Patterns
-come from callers, so that they are matched without backtracking.
+Owns the rules; the words are those of `cloudformation.py` for files, of `stacks/planning/parameters.py` for stacks.
+Patterns come from callers, so that they are matched without backtracking.
 
 Source: CloudFormation user guide, "Parameters".
 """

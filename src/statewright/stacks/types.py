@@ -15,6 +15,7 @@ from statewright.projects.deploy.registry import kind_of
 
 ALL: Final = "*"
 _FIXED: Final = {
+    "AWS::ApiGateway::ApiKey": ("GenerateDistinctId", "Value"),
     "AWS::ApiGateway::Authorizer": ("RestApiId",),
     "AWS::ApiGateway::Deployment": ("RestApiId", "DeploymentCanarySettings"),
     "AWS::ApiGateway::GatewayResponse": ("ResponseType", "RestApiId"),
@@ -23,6 +24,7 @@ _FIXED: Final = {
     "AWS::ApiGateway::RequestValidator": ("Name", "RestApiId"),
     "AWS::ApiGateway::Resource": ("RestApiId", "ParentId", "PathPart"),
     "AWS::ApiGateway::Stage": ("RestApiId", "StageName"),
+    "AWS::ApiGateway::UsagePlanKey": ("KeyId", "KeyType", "UsagePlanId"),
     "AWS::ApiGatewayV2::Api": ("ProtocolType",),
     "AWS::ApiGatewayV2::Authorizer": ("ApiId",),
     "AWS::ApiGatewayV2::Deployment": ("ApiId",),
@@ -70,6 +72,7 @@ _FIXED: Final = {
     "AWS::StepFunctions::StateMachineVersion": ("StateMachineArn", "StateMachineRevisionId", "Description"),
 }  # fmt: skip
 _REQUIRED: Final = {
+    "AWS::ApiGateway::Authorizer": ("RestApiId", "Type"),
     "AWS::ApiGateway::Deployment": ("RestApiId",),
     "AWS::ApiGateway::GatewayResponse": ("ResponseType", "RestApiId"),
     "AWS::ApiGateway::Method": ("HttpMethod", "ResourceId", "RestApiId"),
@@ -77,6 +80,8 @@ _REQUIRED: Final = {
     "AWS::ApiGateway::RequestValidator": ("RestApiId",),
     "AWS::ApiGateway::Resource": ("ParentId", "PathPart", "RestApiId"),
     "AWS::ApiGateway::Stage": ("RestApiId",),
+    "AWS::ApiGateway::UsagePlanKey": ("KeyId", "KeyType", "UsagePlanId"),
+    "AWS::ApiGatewayV2::Authorizer": ("ApiId", "AuthorizerType", "Name"),
     "AWS::ApiGatewayV2::Deployment": ("ApiId",),
     "AWS::ApiGatewayV2::Integration": ("ApiId", "IntegrationType"),
     "AWS::ApiGatewayV2::Route": ("ApiId", "RouteKey"),

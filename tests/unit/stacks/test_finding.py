@@ -104,3 +104,40 @@ def test_stacks_are_listed_in_pages_the_newest_first() -> None:
         assert "NextToken" not in rest
         with pytest.raises(ClientError, match="NextToken"):
             cloud.list_stacks(NextToken="nonsense")
+
+
+def test_a_physical_id_leads_to_the_stack_that_has_the_resource_now() -> None:
+    with clouds() as (_, cloud):
+        body = template({"P": {"Type": "AWS::SSM::Parameter", "Properties": {
+            "Name": "shared", "Type": "String", "Value": "a",
+        }}})  # fmt: skip
+        created(cloud, "first", body)
+        cloud.delete_stack(StackName="first")
+        with pytest.raises(ClientError, match="Stack for shared does not exist"):
+            cloud.describe_stack_resources(PhysicalResourceId="shared")
+        created(cloud, "second", body)
+        (row,) = cloud.describe_stack_resources(PhysicalResourceId="shared")["StackResources"]
+        assert row["StackName"] == "second"
+
+
+def test_another_value_of_an_api_key_takes_another_key_and_lets_the_old_one_in_no_more() -> None:
+    def keyed(value: str) -> str:
+        link = {"KeyId": {"Ref": "Key"}, "KeyType": "API_KEY", "UsagePlanId": {"Ref": "Plan"}}
+        return template({
+            "Key": {"Type": "AWS::ApiGateway::ApiKey", "Properties": {"Value": value, "Enabled": True}},
+            "Plan": {"Type": "AWS::ApiGateway::UsagePlan", "Properties": {"UsagePlanName": "p"}},
+            "Link": {"Type": "AWS::ApiGateway::UsagePlanKey", "Properties": link},
+        })  # fmt: skip
+
+    with clouds() as (system, cloud):
+        created(cloud, "shop", keyed("a" * 20))
+        assert status(cloud, "shop") == "CREATE_COMPLETE"
+        gateway = system.client("apigateway")
+        (plan,) = gateway.get_usage_plans()["items"]
+        (before,) = gateway.get_usage_plan_keys(usagePlanId=plan["id"])["items"]
+        cloud.update_stack(StackName="shop", TemplateBody=keyed("b" * 20))
+        assert status(cloud, "shop") == "UPDATE_COMPLETE"
+        (key,) = gateway.get_api_keys(includeValues=True)["items"]
+        (after,) = gateway.get_usage_plan_keys(usagePlanId=plan["id"])["items"]
+        assert key["value"] == "b" * 20
+        assert before["id"] != after["id"] == key["id"]

@@ -8,6 +8,7 @@ from statewright.api.cloudformation.views import described, detailed, existing, 
 from statewright.api.operations import App, Call, operation
 from statewright.payload import Json
 from statewright.stacks.errors import invalid
+from statewright.stacks.index import GONE
 from statewright.stacks.records import ResourceEntry, StackEntry
 
 LISTED: Final = 100
@@ -48,6 +49,9 @@ async def describe_stack_resources(app: App, _call: Call, request: Json) -> Json
 
 async def _owner(app: App, physical: str) -> tuple[StackEntry, list[ResourceEntry]]:
     async for stack in app.services.stacks.walk():
+        if stack.status == GONE:
+            # Another stack may have a resource of this name by now.
+            continue
         rows = await app.services.stacks.resources(stack)
         if any(one.now is not None and one.now.ref == physical for one in rows):
             return stack, rows

@@ -106,6 +106,9 @@ def plan_key(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     """Let a key use a plan."""
     there = {"usagePlanId": wanted.text("UsagePlanId"), "keyId": wanted.text("KeyId")}
     known = {"Ref": f"{there['keyId']}:{there['usagePlanId']}", "KeyId": there["keyId"], "Plan": there["usagePlanId"]}
+    if wanted.before is not None and wanted.before.ref not in (TO_COME, known["Ref"]):
+        # Otherwise the key that was replaced would still be let in.
+        _delete_plan_key(site, wanted.before)
     if TO_COME in there.values() or site.found(SERVICE, "GetUsagePlanKey", **there) is None:
         site.create(SERVICE, "CreateUsagePlanKey", keyType=wanted.text("KeyType", "API_KEY"), **there)
     return known

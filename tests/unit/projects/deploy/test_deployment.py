@@ -539,3 +539,12 @@ def test_a_machine_whose_definition_a_tool_has_put_into_a_bucket(tmp_path: Path,
     assert outcomes(report) == {"Flow": "created"}
     made = json.loads(server.last("CreateStateMachine")["definition"])
     assert made["States"]["A"]["Result"] == "hello"
+
+
+def test_a_key_that_another_one_replaces_in_a_usage_plan_is_let_in_no_more(tmp_path: Path):
+    record = Record("shop", {"Link": Known("AWS::ApiGateway::UsagePlanKey", "old:p", {"KeyId": "old", "Plan": "p"})})
+    link = {"KeyId": "new", "KeyType": "API_KEY", "UsagePlanId": "p"}
+    server = Server()
+    deployed(server, project(tmp_path, {"Link": ("AWS::ApiGateway::UsagePlanKey", link)}), record)
+    assert server.changes() == ["DeleteUsagePlanKey", "CreateUsagePlanKey"]
+    assert server.last("DeleteUsagePlanKey") == {"usagePlanId": "p", "keyId": "old"}
