@@ -161,3 +161,32 @@ def test_a_permission_whose_properties_are_not_read_lacks_none() -> None:
     with clouds() as (_, cloud):
         created(cloud, "shop", template({"Q": queue(), "Allowed": permission}))
         assert status(cloud, "shop") == "CREATE_COMPLETE"
+
+
+def test_a_failed_update_leaves_a_stage_with_the_deployment_that_it_had() -> None:
+    def api(deployment: str, **more: Any) -> str:
+        place = {"RestApiId": {"Ref": "Api"}}
+        method = {**place, "ResourceId": {"Fn::GetAtt": ["Api", "RootResourceId"]}, "HttpMethod": "GET"}
+        return template({
+            "Api": {"Type": "AWS::ApiGateway::RestApi", "Properties": {"Name": "web"}},
+            "Get": {"Type": "AWS::ApiGateway::Method", "Properties": {**method, "Integration": {"Type": "MOCK"}}},
+            deployment: {
+                "Type": "AWS::ApiGateway::Deployment", "DependsOn": "Get", "Properties": {**place, "StageName": "live"},
+            },
+            **more,
+        }, Outputs={"Id": {"Value": {"Ref": "Api"}}})  # fmt: skip
+
+    with clouds() as (system, cloud):
+        created(cloud, "shop", api("First"))
+        assert status(cloud, "shop") == "CREATE_COMPLETE"
+        place = {"restApiId": cloud.describe_stacks(StackName="shop")["Stacks"][0]["Outputs"][0]["OutputValue"]}
+        gateway = system.client("apigateway")
+        before = gateway.get_stage(**place, stageName="live")["deploymentId"]
+        cloud.update_stack(StackName="shop", TemplateBody=api("Second", Bad={**BAD, "DependsOn": "Second"}))
+        assert status(cloud, "shop") == "UPDATE_ROLLBACK_COMPLETE"
+        assert gateway.get_stage(**place, stageName="live")["deploymentId"] == before
+        assert [one["id"] for one in gateway.get_deployments(**place)["items"]] == [before]
+        cloud.update_stack(StackName="shop", TemplateBody=api("Second"))
+        assert status(cloud, "shop") == "UPDATE_COMPLETE"
+        (left,) = gateway.get_deployments(**place)["items"]
+        assert left["id"] == gateway.get_stage(**place, stageName="live")["deploymentId"] != before

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.stacks import running
 from statewright.stacks.providers import Providers
 from tests.unit.stacks.systems import clouds, created, queue, status, template, told
@@ -43,6 +43,16 @@ def provided(says: str, **more: Json) -> str:
     return template(
         {"Work": queue(), "F": function, "C": thing, **more}, Outputs={"Echo": {"Value": {"Fn::GetAtt": ["C", "Echo"]}}}
     )
+
+
+def with_child(system: Any, body: str, **properties: Json) -> JsonObject:
+    """Put the template of a nested stack into a bucket; the stack as a resource."""
+    s3 = system.client("s3")
+    if not s3.list_buckets()["Buckets"]:
+        s3.create_bucket(Bucket="templates")
+    s3.put_object(Bucket="templates", Key="child", Body=body.encode())
+    given = {"TemplateURL": "https://s3.amazonaws.com/templates/child", **properties}
+    return {"Type": "AWS::CloudFormation::Stack", "Properties": given}
 
 
 def answers(system: Any) -> list[str]:
@@ -103,13 +113,7 @@ def test_a_stack_is_deleted_in_the_middle_of_its_creation() -> None:
 
 def test_a_stack_is_deleted_while_a_nested_stack_is_created() -> None:
     with clouds() as (system, cloud):
-        s3 = system.client("s3")
-        s3.create_bucket(Bucket="templates")
-        s3.put_object(Bucket="templates", Key="child", Body=provided("silent").encode())
-        nested: Json = {
-            "Type": "AWS::CloudFormation::Stack",
-            "Properties": {"TemplateURL": "https://s3.amazonaws.com/templates/child"},
-        }
+        nested = with_child(system, provided("silent"))
         arn = created(cloud, "shop", template({"Inner": nested}))
         assert status(cloud, arn) == "CREATE_IN_PROGRESS"
         cloud.delete_stack(StackName="shop")
@@ -120,15 +124,11 @@ def test_a_stack_is_deleted_while_a_nested_stack_is_created() -> None:
 
 def test_the_time_of_a_nested_stack_is_its_own_or_what_its_parent_has_left() -> None:
     with clouds() as (system, cloud):
-        s3 = system.client("s3")
-        s3.create_bucket(Bucket="templates")
-        s3.put_object(Bucket="templates", Key="child", Body=provided("silent").encode())
-        given = {"TemplateURL": "https://s3.amazonaws.com/templates/child", "TimeoutInMinutes": "1"}
-        nested: Json = {"Type": "AWS::CloudFormation::Stack", "Properties": given}
+        nested = with_child(system, provided("silent"), TimeoutInMinutes="1")
         created(cloud, "own", template({"Inner": nested}))
         system.advance(62)
         assert status(cloud, "own") == "ROLLBACK_COMPLETE"
-        given["TimeoutInMinutes"] = "20"
+        nested["Properties"]["TimeoutInMinutes"] = "20"
         created(cloud, "left", template({"Inner": nested}), TimeoutInMinutes=2)
         system.advance(122)
         assert (status(cloud, "left"), queues(system)) == ("ROLLBACK_COMPLETE", [])
@@ -157,13 +157,7 @@ def test_the_second_of_two_updates_at_once_is_refused() -> None:
 
 def test_an_update_that_is_cancelled_is_undone_with_its_nested_stacks() -> None:
     with clouds() as (system, cloud):
-        s3 = system.client("s3")
-        s3.create_bucket(Bucket="templates")
-        s3.put_object(Bucket="templates", Key="child", Body=template({"Work": queue()}).encode())
-        nested: Json = {
-            "Type": "AWS::CloudFormation::Stack",
-            "Properties": {"TemplateURL": "https://s3.amazonaws.com/templates/child"},
-        }
+        nested = with_child(system, template({"Work": queue()}))
         body = template({"Inner": nested})
         created(cloud, "shop", body)
         with pytest.raises(ClientError, match="CancelUpdateStack cannot be called from current stack status"):
@@ -171,7 +165,7 @@ def test_an_update_that_is_cancelled_is_undone_with_its_nested_stacks() -> None:
         with pytest.raises(ClientError, match="is in CREATE_COMPLETE state and can not continue update rollback"):
             cloud.continue_update_rollback(StackName="shop")
         before = queues(system)
-        s3.put_object(Bucket="templates", Key="child", Body=provided("silent").encode())
+        with_child(system, provided("silent"))
         cloud.update_stack(StackName="shop", TemplateBody=body)
         assert status(cloud, "shop") == "UPDATE_IN_PROGRESS"
         cloud.cancel_update_stack(StackName="shop")
@@ -182,16 +176,10 @@ def test_an_update_that_is_cancelled_is_undone_with_its_nested_stacks() -> None:
 
 def test_a_nested_stack_that_waits_for_its_parent_is_not_deleted_meanwhile() -> None:
     with clouds() as (system, cloud):
-        s3 = system.client("s3")
-        s3.create_bucket(Bucket="templates")
-        s3.put_object(Bucket="templates", Key="child", Body=template({"Work": queue()}).encode())
-        nested: Json = {
-            "Type": "AWS::CloudFormation::Stack",
-            "Properties": {"TemplateURL": "https://s3.amazonaws.com/templates/child"},
-        }
+        nested = with_child(system, template({"Work": queue()}))
         created(cloud, "shop", template({"Inner": nested}))
         (row,) = cloud.describe_stack_resources(StackName="shop")["StackResources"]
-        s3.put_object(Bucket="templates", Key="child", Body=template({"Work": queue(), "More": queue()}).encode())
+        with_child(system, template({"Work": queue(), "More": queue()}))
         silent = json.loads(provided("silent", Inner=nested))
         silent["Resources"]["C"]["DependsOn"] = "Inner"
         cloud.update_stack(StackName="shop", TemplateBody=json.dumps(silent))

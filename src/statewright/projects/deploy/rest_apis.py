@@ -18,7 +18,6 @@ from statewright.projects.deploy.kinds import (
     Site,
     Wanted,
     lowered,
-    nothing,
     text_of,
 )
 
@@ -201,12 +200,14 @@ def deployment(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     api_id = _api_id(wanted)
     before = wanted.before
     if before is not None and _there(site, wanted, "GetDeployment", restApiId=api_id, deploymentId=before.ref):
-        return {"Ref": before.ref, "DeploymentId": before.ref, "RestApiId": api_id}
-    described = _lower(wanted.given("Description", "StageName"))
+        return {**before.attributes, "Ref": before.ref}
+    described, name = _lower(wanted.given("Description", "StageName")), wanted.text("StageName")
+    shown = site.found(SERVICE, "GetStage", restApiId=api_id, stageName=name) if name and api_id != TO_COME else None
     made = site.create(SERVICE, "CreateDeployment", restApiId=api_id, **described).get("id", TO_COME)
-    if "stageName" in described:
-        _note_address(site, api_id, wanted.text("StageName"))
-    return {"Ref": made, "DeploymentId": made, "RestApiId": api_id}
+    if name:
+        _note_address(site, api_id, name)
+    moved_from = shown.get("deploymentId") if shown is not None else None
+    return {"Ref": made, "DeploymentId": made, "RestApiId": api_id, "MovedFrom": moved_from}
 
 
 def _note_address(site: Site, api_id: str, stage_name: str) -> None:
@@ -290,7 +291,7 @@ def _named(noun: str, *members: str, key: str) -> Kind:
         if is_same and _there(site, wanted, f"Get{noun}", **there):
             return {"Ref": there[key], **known}
         if before is not None and noun == "Model":
-            site.change(SERVICE, "DeleteModel", restApiId=given["restApiId"], modelName=before.ref)
+            site.take_away(SERVICE, "DeleteModel", restApiId=given["restApiId"], modelName=before.ref)
         made = site.create(SERVICE, f"Create{noun}", **given)
         return {"Ref": made.get("name" if noun == "Model" else "id", TO_COME), **known}
 
@@ -304,10 +305,18 @@ def gateway_response(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     """Set an answer of the gateway itself."""
     given = _lower(wanted.given("ResponseType", "StatusCode", "ResponseParameters", "ResponseTemplates"))
     known = {"Ref": wanted.name, "RestApiId": _api_id(wanted), "Asked": text_of(given)}
+    known["ResponseType"] = wanted.text("ResponseType")
     if wanted.before is None or wanted.before.attributes.get("Asked") != known["Asked"]:
         put = site.create if wanted.before is None else site.change
         put(SERVICE, "PutGatewayResponse", restApiId=known["RestApiId"], **given)
     return known
+
+
+def _delete_gateway_response(site: Site, known: Known) -> None:
+    there = {"restApiId": known.attributes.get("RestApiId"), "responseType": known.attributes.get("ResponseType")}
+    # Records of earlier versions do not name the type.
+    if there["responseType"]:
+        site.take_away(SERVICE, "DeleteGatewayResponse", **there)
 
 
 def authorizer(site: Site, wanted: Wanted) -> Mapping[str, Json]:
@@ -353,12 +362,17 @@ def _delete_method(site: Site, known: Known) -> None:
 
 
 def _delete_deployment(site: Site, known: Known) -> None:
-    """Delete a deployment with the stages that still serve it: those that its `StageName` made."""
-    there = {"restApiId": known.attributes.get("RestApiId"), "deploymentId": known.ref}
-    shown = site.found(SERVICE, "GetStages", **there) or {}
+    """Delete a deployment. A stage that still serves it serves the one before again; without one it is deleted."""
+    api, before = {"restApiId": known.attributes.get("RestApiId")}, known.attributes.get("MovedFrom")
+    is_there = before is not None and site.found(SERVICE, "GetDeployment", **api, deploymentId=before) is not None
+    back = {"op": "replace", "path": "/deploymentId", "value": before}
+    shown = site.found(SERVICE, "GetStages", **api, deploymentId=known.ref) or {}
     for one in shown.get("item") or ():
-        site.change(SERVICE, "DeleteStage", restApiId=there["restApiId"], stageName=one["stageName"])
-    site.change(SERVICE, "DeleteDeployment", restApiId=known.attributes.get("RestApiId"), deploymentId=known.ref)
+        if is_there:
+            site.change(SERVICE, "UpdateStage", **api, stageName=one["stageName"], patchOperations=[back])
+        else:
+            site.change(SERVICE, "DeleteStage", **api, stageName=one["stageName"])
+    site.change(SERVICE, "DeleteDeployment", **api, deploymentId=known.ref)
 
 
 def _delete_stage(site: Site, known: Known) -> None:
@@ -376,5 +390,5 @@ KINDS: Final = {
     "AWS::ApiGateway::RequestValidator": _named(
         "RequestValidator", "Name", "ValidateRequestBody", "ValidateRequestParameters", key="requestValidatorId"
     ),
-    "AWS::ApiGateway::GatewayResponse": Kind("gateway response", gateway_response, nothing),
+    "AWS::ApiGateway::GatewayResponse": Kind("gateway response", gateway_response, _delete_gateway_response),
 }

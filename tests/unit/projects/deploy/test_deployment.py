@@ -548,3 +548,11 @@ def test_a_key_that_another_one_replaces_in_a_usage_plan_is_let_in_no_more(tmp_p
     deployed(server, project(tmp_path, {"Link": ("AWS::ApiGateway::UsagePlanKey", link)}), record)
     assert server.changes() == ["DeleteUsagePlanKey", "CreateUsagePlanKey"]
     assert server.last("DeleteUsagePlanKey") == {"usagePlanId": "p", "keyId": "old"}
+
+
+def test_an_answer_of_the_gateway_that_is_not_wanted_any_more_is_the_usual_one_again(tmp_path: Path):
+    kind, record, server = "AWS::ApiGateway::GatewayResponse", Record("shop"), Server()
+    answer = {"RestApiId": "abc", "ResponseType": "DEFAULT_4XX", "StatusCode": "418"}
+    deployed(server, project(tmp_path, {"Teapot": (kind, answer)}), record)
+    deployed(server, project(tmp_path, {}), record, prune=True)
+    assert server.last("DeleteGatewayResponse") == {"restApiId": "abc", "responseType": "DEFAULT_4XX"}
