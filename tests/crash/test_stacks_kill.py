@@ -38,6 +38,27 @@ def machine(start: str, *needs: str) -> Any:
 FIRST = {"Work": queue(DelaySeconds=1), "Old": queue(), "News": {"Type": "AWS::SNS::Topic"}, "M": machine("A", "Work")}
 NEXT = {"Work": queue(DelaySeconds=2), "News": {"Type": "AWS::SNS::Topic", "Properties": {"FifoTopic": True}},
         "New": queue(), "M": machine("A", "New")}  # fmt: skip
+PLACE = {"RestApiId": {"Ref": "Rest"}}
+APIS = {
+    "Rest": {"Type": "AWS::ApiGateway::RestApi", "Properties": {"Name": "rest"}},
+    "Path": {
+        "Type": "AWS::ApiGateway::Resource",
+        "Properties": {**PLACE, "ParentId": {"Fn::GetAtt": ["Rest", "RootResourceId"]}, "PathPart": "orders"},
+    },
+    "Get": {
+        "Type": "AWS::ApiGateway::Method",
+        "Properties": {**PLACE, "ResourceId": {"Ref": "Path"}, "HttpMethod": "GET", "Integration": {"Type": "MOCK"}},
+    },
+    "Order": {"Type": "AWS::ApiGateway::Model", "Properties": {**PLACE, "Name": "Order", "Schema": {"type": "object"}}},
+    "Key": {"Type": "AWS::ApiGateway::ApiKey", "Properties": {"Value": "a" * 20}},
+    "Plan": {"Type": "AWS::ApiGateway::UsagePlan", "Properties": {"UsagePlanName": "plan"}},
+    "Link": {
+        "Type": "AWS::ApiGateway::UsagePlanKey",
+        "Properties": {"KeyId": {"Ref": "Key"}, "KeyType": "API_KEY", "UsagePlanId": {"Ref": "Plan"}},
+    },
+    "Http": {"Type": "AWS::ApiGatewayV2::Api", "Properties": {"Name": "http", "ProtocolType": "HTTP"}},
+    "Route": {"Type": "AWS::ApiGatewayV2::Route", "Properties": {"ApiId": {"Ref": "Http"}, "RouteKey": "GET /"}},
+}
 WRONG = {**NEXT, "M": machine("Nowhere", "New", "News")}
 
 
@@ -72,6 +93,7 @@ OPERATIONS: dict[str, tuple[bool, Callable[[Any], Any]]] = {
     "update": (True, lambda cloud: update(cloud, NEXT)),
     "update and undo": (True, lambda cloud: update(cloud, WRONG)),
     "delete": (True, lambda cloud: cloud.delete_stack(StackName="shop")),
+    "create apis": (False, lambda cloud: create(cloud, APIS)),
     "create nested": (False, lambda cloud: create(cloud, nested("first"))),
     "create nested and undo": (False, lambda cloud: create(cloud, nested("first", machine("Nowhere", "Inner")))),
     "update nested": (True, lambda cloud: update(cloud, nested("next"))),
@@ -90,7 +112,7 @@ def client(servers: Servers, service: str) -> Any:
 
 
 def story(servers: Servers) -> Story:
-    """The end of the stacks: status, events and resources of each, and the queues and topics that exist."""
+    """The end of the stacks: status, events and resources of each, and the queues, topics and APIs that exist."""
     cloud = client(servers, "cloudformation")
 
     def ended() -> bool:
@@ -100,6 +122,10 @@ def story(servers: Servers) -> Story:
     stacks = [told(cloud, one) for one in cloud.list_stacks()["StackSummaries"]]
     names = [one.rpartition("/")[2] for one in client(servers, "sqs").list_queues().get("QueueUrls", [])]
     names += [one["TopicArn"].rpartition(":")[2] for one in client(servers, "sns").list_topics()["Topics"]]
+    rest = client(servers, "apigateway")
+    names += [one["name"] for one in (*rest.get_rest_apis()["items"], *rest.get_usage_plans()["items"])]
+    names += [one["value"] for one in rest.get_api_keys(includeValues=True)["items"]]
+    names += [one["Name"] for one in client(servers, "apigatewayv2").get_apis()["Items"]]
     return stacks, sorted(re.sub(r"-[A-Za-z0-9]{12}(?=-|[.]|$)", "", one) for one in names)
 
 

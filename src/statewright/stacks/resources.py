@@ -120,8 +120,14 @@ class Resources:
         found = await self._run(lambda call: self._found(call, self._as_wanted(kind, id, target, None, {}), kind))
         return target if found is None else replace(target, ref=found.ref, attributes=dict(found.attributes))
 
-    async def make(self, stack: StackEntry, id: str, target: Made, before: Made | None, refs: References) -> Made:
-        """Make a resource, or change it into what it is to be. Raises: ResourceFailed."""
+    async def make(
+        self, stack: StackEntry, id: str, target: Made, before: Made | None, refs: References, *,
+        is_resumed: bool = False,
+    ) -> Made:  # fmt: skip
+        """Make a resource, or change it into what it is to be. Raises: ResourceFailed.
+
+        What an interrupted creation (`is_resumed`) has made already is found again.
+        """
         kind = kind_of(target.type)
         if target.type in IGNORED:
             return replace(target, ref=target.name)
@@ -146,6 +152,7 @@ class Resources:
 
         def apply(call: Call) -> Known | str:
             site = self._site(call)
+            site.resumes = is_resumed
             wanted = self._as_wanted(kind, id, target, known, tags)
             try:
                 return made(site, wanted, kind)

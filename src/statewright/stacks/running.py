@@ -193,7 +193,7 @@ class Running:
             await self._journal.save(self._live, rows=[replace(fresh, now=target)], events=events)
         fail_points.passed(fail_points.BEFORE_RESOURCE)
         try:
-            made = await self._resources.make(stack, id_, target, None, refs)
+            made = await self._resources.make(stack, id_, target, None, refs, is_resumed=resumed is not None)
         except ResourceFailed as problem:
             await self._fail_one(self._live.rows[id_], "CREATE_FAILED", problem)
             raise
@@ -231,7 +231,9 @@ class Running:
             await self._journal.save(self._live, rows=[self._under_way(row, number, before, target)], events=[begun])
         fail_points.passed(fail_points.BEFORE_RESOURCE)
         try:
-            made = await self._resources.make(stack, id_, target, None if replaces else before, refs)
+            made = await self._resources.make(
+                stack, id_, target, None if replaces else before, refs, is_resumed=is_resumed and replaces
+            )
         except ResourceFailed as problem:
             await self._fail_one(self._live.rows[id_], "UPDATE_FAILED", problem)
             raise

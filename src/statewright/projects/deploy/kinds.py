@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 from statewright.errors import Diagnostic
 from statewright.payload import Json
-from statewright.projects.deploy.calls import Answer, Call, CallRefused
+from statewright.projects.deploy.calls import Answer, Call, CallRefused, made_before
 from statewright.projects.deploy.scalars import converted
 from statewright.projects.functions import FunctionSource, find_functions
 from statewright.projects.resources import Resource
@@ -125,6 +125,8 @@ class Site:
     created: bool = False
     replaced: bool = False
     takes_over: bool = False
+    resumes: bool = False
+    """True if a creation was interrupted, and may have made the resource already."""
     endpoint: str = ""
     """The address of the server, for notes with addresses on it."""
     owner: Callable[[str], str | None] = lambda _arn: None
@@ -160,6 +162,9 @@ class Site:
 
     def create(self, service: str, operation: str, **request: object) -> Answer:
         """Create a resource that does not exist. Raises: CallRefused."""
+        there = made_before(self.asked, service, operation, request) if self.resumes else None
+        if there is not None:
+            return there
         self.created = True
         return self.change(service, operation, **request)
 

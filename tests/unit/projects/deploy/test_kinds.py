@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from statewright.projects.deploy.kinds import CannotApply, holds, lowered, number_of, typed
+from statewright.projects.deploy.kinds import CannotApply, Site, holds, lowered, number_of, typed
 from statewright.projects.deploy.small import generated_text
 
 
@@ -79,3 +80,28 @@ def test_a_secret_within_a_template():
     assert made.startswith('{"user": "me", "password": "')
     with pytest.raises(CannotApply, match="SecretStringTemplate"):
         generated_text({"SecretStringTemplate": "[", "GenerateStringKey": "x"})
+
+
+class Paths:
+    """A server with one path of an API, on the second page; keeps the operations that change something."""
+
+    def __init__(self):
+        self.changes: list[str] = []
+
+    def __call__(self, service: str, operation: str, request: Any) -> dict[str, Any]:
+        if operation == "GetResources":
+            path = {"id": "there", "parentId": "root", "pathPart": "orders"}
+            return {"items": [path]} if request.get("position") else {"items": [{"id": "root"}], "position": "next"}
+        self.changes.append(operation)
+        return {"id": "new"}
+
+
+@pytest.mark.parametrize(
+    ("resumes", "part", "expected"), [(True, "orders", "there"), (True, "other", "new"), (False, "orders", "new")]
+)
+def test_a_creation_that_resumes_finds_what_it_has_made(resumes: bool, part: str, expected: str):
+    server = Paths()
+    site = Site(server, "000000000000", "us-east-1", Path(), resumes=resumes)
+    made = site.create("apigateway", "CreateResource", restApiId="a", parentId="root", pathPart=part)
+    assert made["id"] == expected
+    assert site.created == (expected == "new") == bool(server.changes)
