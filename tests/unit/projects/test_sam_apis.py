@@ -203,3 +203,32 @@ def test_the_usage_plan_of_an_api_is_left_out_with_a_warning(tmp_path: Path) -> 
     assert texts(project, "WARNING") == [
         "6: Web: its UsagePlan is not created: write the plan and its keys as resources"
     ]
+
+
+def test_settings_of_apis_that_have_another_form_change_nothing(tmp_path: Path) -> None:
+    project = read(
+        tmp_path,
+        f"""\
+{HEAD}
+        Resources:
+          Web:
+            Type: AWS::Serverless::Api
+            Properties:
+              StageName: v1
+              GatewayResponses:
+                DEFAULT_4XX: {{ResponseParameters: [1]}}
+                DEFAULT_5XX: {{ResponseParameters: {{Headers: a}}}}
+          Front: {{Type: AWS::Serverless::HttpApi, Properties: {{RouteSettings: [1]}}}}
+          Work:
+            Type: AWS::Serverless::Function
+            Properties:
+              Runtime: python3.12
+              Handler: index.handler
+              InlineCode: x
+              Events:
+                One:
+                  Type: HttpApi
+                  Properties: {{ApiId: !Ref Front, Path: /a, Method: get, RouteSettings: {{ThrottlingRateLimit: 1}}}}
+        """,
+    )
+    assert made(project, "FrontStage")["RouteSettings"] == {"GET /a": {"ThrottlingRateLimit": 1}}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from statewright.apis.templates.rendering import Inputs
 from statewright.apis.templates.template import compile_template
 from statewright.payload import Json, parse_json
@@ -255,3 +257,12 @@ def test_the_resources_of_a_service_add_to_those_of_the_framework(tmp_path: Path
     assert (api.type, api.properties["Name"], api.properties["Description"]) == (
         "AWS::ApiGateway::RestApi", "dev-shop", "ours",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "options",
+    ["apiKeys: [{}]", "apiKeys: 5", "usagePlan: [a]", "restApiId: a, restApiRootResourceId: b, restApiResources: [a]"],
+)
+def test_settings_of_an_api_that_have_another_form_change_nothing(tmp_path: Path, options: str) -> None:
+    project = sls(tmp_path, "- http: {path: a, method: get, cors: {methods: get}}", f", apiGateway: {{{options}}}")
+    assert "ApiGatewayMethodAGet" in project.resources

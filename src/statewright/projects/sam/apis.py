@@ -130,7 +130,7 @@ class ApiEvents:
         self._add(f"{own}Route", "AWS::ApiGatewayV2::Route", route, place)
         stage = self._made.get(self._http_stage_id(api))
         if stage is not None and isinstance(given.get("RouteSettings"), dict):
-            settings = {**(stage.properties.get("RouteSettings") or {}), key: given["RouteSettings"]}
+            settings = {**_table(stage.properties.get("RouteSettings")), key: given["RouteSettings"]}
             self._made[stage.id] = replace(stage, properties={**stage.properties, "RouteSettings": settings})
         return None
 

@@ -36,6 +36,10 @@ _UNESCAPED: Final = _ESCAPED + r""".replaceAll("\\'","'")"""
 FUNCTIONS: Final = "lambda:path/2015-03-31/functions/"
 
 
+def _table(value: Json) -> Mapping[str, Json]:
+    return value if isinstance(value, dict) else {}
+
+
 def preflight(headers: Mapping[str, Json], template: str = "") -> dict[str, Json]:
     """Properties of a method OPTIONS that answers with these headers, which are expressions: `'*'`.
 
@@ -73,11 +77,12 @@ def model(name: str, schema: Json) -> dict[str, Json]:
 
 def gateway_response(kind: str, given: Json) -> dict[str, Json]:
     """A response of `GatewayResponses`, whose parameters are grouped by headers, paths and query strings."""
-    settings = given if isinstance(given, dict) else {}
+    settings = _table(given)
+    grouped = _table(settings.get("ResponseParameters"))
     parameters = {
         f"gatewayresponse.{place}.{name}": value
         for group, place in (("Headers", "header"), ("Paths", "path"), ("QueryStrings", "querystring"))
-        for name, value in ((settings.get("ResponseParameters") or {}).get(group) or {}).items()
+        for name, value in _table(grouped.get(group)).items()
     }
     made: dict[str, Json] = {
         "ResponseType": kind, "StatusCode": settings.get("StatusCode"),

@@ -139,8 +139,9 @@ class RestApi:
                 service.sources.warning(place, f"provider.apiGateway has no {name}{meant(name, _OF_API)}")
         existing = options.get("restApiResources")
         listed = [{"path": path, "resourceId": id_} for path, id_ in table(existing).items()] or existing
-        for one in listed if isinstance(listed, list) else ():
-            self._resources[str(one["path"]).strip("/")] = one["resourceId"]
+        for one in map(table, listed if isinstance(listed, list) else ()):
+            if "path" in one and "resourceId" in one:
+                self._resources[str(one["path"]).strip("/")] = one["resourceId"]
         if options.get("restApiId") is not None:
             if self._resources[""] is None:
                 place = service.place(("provider", "apiGateway"))
@@ -240,12 +241,11 @@ class RestApi:
 
     def _share(self, path: str, method: str, cors: Json, at: Steps) -> None:
         settings, found = table(cors), self._preflights.setdefault(path, _Preflight(at=at))
-        headers = settings.get("headers") or _HEADERS
-        origins = settings.get("origins") or ()
+        headers, origins = _listed(settings.get("headers") or list(_HEADERS)), _listed(settings.get("origins"))
         found.origin = "" if origins else str(settings.get("origin") or "*")
-        found.origins = _joined([origins] if isinstance(origins, str) else origins, found.origins)
-        found.headers = _joined([headers] if isinstance(headers, str) else headers, found.headers)
-        found.methods = _joined([*(settings.get("methods") or ()), "OPTIONS", method], found.methods)
+        found.origins = _joined(origins, found.origins)
+        found.headers = _joined(headers, found.headers)
+        found.methods = _joined([*_listed(settings.get("methods")), "OPTIONS", method], found.methods)
         found.credentials = found.credentials or bool(settings.get("allowCredentials"))
         found.max_age = settings.get("maxAge", found.max_age)
         found.cache_control = settings.get("cacheControl", found.cache_control)
@@ -278,13 +278,15 @@ class RestApi:
             return
         at: Steps = ("provider", "apiGateway")
         grouped = (
-            {name: body for one in plans for name, body in one.items()} if isinstance(plans, list) else {"": plans}
+            {name: body for one in plans for name, body in table(one).items()}
+            if isinstance(plans, list)
+            else {"": plans}
         )
         for name, body in grouped.items():
             self._add_plan(name, table(body), deployment, stage, at)
         counts: dict[str, int] = {}
-        for one in keys or ():
-            plan, members = next(iter(one.items())) if isinstance(one, dict) else ("", one)
+        for one in keys if isinstance(keys, list) else ():
+            plan, members = next(iter(one.items())) if isinstance(one, dict) and one else ("", one)
             is_group = plan in grouped and isinstance(members, list)
             for member in members if is_group else [one]:
                 group = plan if is_group else ""
@@ -323,6 +325,10 @@ class RestApi:
         self._service.add(
             f"ApiGatewayUsagePlanKey{normalized(plan)}{number}", "AWS::ApiGateway::UsagePlanKey", link, at
         )
+
+
+def _listed(value: Json) -> list[str]:
+    return [str(one) for one in (value if isinstance(value, list) else [value] if value else [])]
 
 
 def _joined(added: Iterable[str], held: Iterable[str]) -> list[str]:
