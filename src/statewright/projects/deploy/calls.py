@@ -87,7 +87,7 @@ _LISTINGS: Final = {
 
 
 def made_before(ask: Ask, service: str, operation: str, request: Mapping[str, object]) -> Answer | None:
-    """The resource that an interrupted creation with this request has made; `None` if it has not, or cannot be told.
+    """The resource that an interrupted creation with this request has made; `None` if none is found.
 
     Raises: CallRefused.
     """
