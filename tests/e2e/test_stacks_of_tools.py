@@ -44,17 +44,15 @@ def test_nested_stacks_with_siblings_of_several_stacks_are_made_and_deleted_at_o
         body = json.dumps({"Resources": below if depth < 3 else last})
         store.put_object(Bucket="siblings", Key=str(depth), Body=body)
 
-    def ended(name: str, status: str) -> bool:
-        return bool(cloud.describe_stacks(StackName=name)["Stacks"][0]["StackStatus"] == status)
+    def all_are(status: str) -> bool:
+        return {cloud.describe_stacks(StackName=one)["Stacks"][0]["StackStatus"] for one in made} == {status}
 
     with ThreadPoolExecutor(4) as callers:
         url = f"{server.url}/siblings/1"
         names = [f"kin-{number}" for number in range(4)]
         made = list(callers.map(lambda one: cloud.create_stack(StackName=one, TemplateURL=url)["StackId"], names))
-        for arn in made:
-            until(lambda arn=arn: ended(arn, "CREATE_COMPLETE"), "the stack to be made")
+        until(lambda: all_are("CREATE_COMPLETE"), "the stacks to be made")
         assert len(sqs.list_queues(QueueNamePrefix="kin-")["QueueUrls"]) == 16
         list(callers.map(lambda one: cloud.delete_stack(StackName=one), made))
-        for arn in made:
-            until(lambda arn=arn: ended(arn, "DELETE_COMPLETE"), "the stack to be deleted")
+        until(lambda: all_are("DELETE_COMPLETE"), "the stacks to be deleted")
     assert not sqs.list_queues(QueueNamePrefix="kin-").get("QueueUrls")

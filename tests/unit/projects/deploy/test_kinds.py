@@ -85,7 +85,7 @@ def test_a_secret_within_a_template():
 class Paths:
     """A server with one path of an API, on the second page; keeps the operations that change something."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.changes: list[str] = []
 
     def __call__(self, service: str, operation: str, request: Any) -> dict[str, Any]:
