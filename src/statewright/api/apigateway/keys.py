@@ -5,17 +5,23 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping
+from itertools import islice
 from typing import Final
 
 from statewright.api.apigateway.patches import patched
 from statewright.api.apigateway.rest_apis import page
 from statewright.api.apigatewayv2.changes import change
 from statewright.api.operations import App, Call, operation
+from statewright.api.protocols.bounds import apart
 from statewright.apis.errors import bad_request, conflict, not_found
 from statewright.apis.records import KEY, PLAN, PLAN_KEY, USAGE, Loose
 from statewright.payload import Json, JsonObject
 
 _KEY: Final = ("name", "description", "customerId", "tags", "enabled", "value")
+_CHANGEABLE: Final = ("name", "description", "customerId", "enabled")
+"""Members that patches change: two keys never have the same value."""
+MOST_IMPORTED: Final = 10_000
+"""Keys of one file. Source: quotas, API keys per account and Region."""
 
 
 def _shown(one: Loose, *, with_value: bool = True) -> JsonObject:
@@ -54,10 +60,14 @@ async def get_api_key(app: App, _call: Call, request: Json) -> Json:
 
 @operation("apigateway", "GetApiKeys")
 async def get_api_keys(app: App, _call: Call, request: Json) -> Json:
-    """List API keys, by the start of their name."""
-    of, start = app.services.apis.entries(KEY), request.get("nameQuery") or ""
+    """List API keys, by the start of their name and by their customer."""
+    of, start, customer = app.services.apis.entries(KEY), request.get("nameQuery") or "", request.get("customerId")
     with_values = bool(request.get("includeValues"))
-    found = [of[key] for key in sorted(of) if (of[key].settings.get("name") or "").startswith(start)]
+    found = [
+        of[key] for key in sorted(of)
+        if (of[key].settings.get("name") or "").startswith(start)
+        and customer in (None, of[key].settings.get("customerId"))
+    ]  # fmt: skip
     return page(request, [_shown(one, with_value=with_values) for one in found], "id")
 
 
@@ -65,7 +75,7 @@ async def get_api_keys(app: App, _call: Call, request: Json) -> Json:
 async def update_api_key(app: App, _call: Call, request: Json) -> Json:
     """Change an API key."""
     found = entry(app, KEY, request["apiKey"], "Invalid API Key identifier specified")
-    settings = patched(found.settings, request.get("patchOperations") or (), _KEY, "ApiKey")
+    settings = patched(found.settings, request.get("patchOperations") or (), _CHANGEABLE, "ApiKey")
     return _shown(await app.services.apis.put(KEY, found.id, settings), with_value=False)
 
 
@@ -84,7 +94,7 @@ async def delete_api_key(app: App, _call: Call, request: Json) -> Json:
 async def import_api_keys(app: App, _call: Call, request: Json) -> Json:
     """Create keys of a CSV file, or change those of the same values. Source: developer guide, "API key file format"."""
     apis, warnings, ids = app.services.apis, [], []
-    rows = _rows(request["body"])
+    rows = await apart(len(request["body"]), _rows, request["body"])
     known = {one.settings["value"]: one for one in apis.entries(KEY).values()}
     for number, row in enumerate(rows, 2):
         problem = _wrong(row, apis.entries(PLAN))
@@ -97,10 +107,9 @@ async def import_api_keys(app: App, _call: Call, request: Json) -> Json:
             continue
         before = known.get(row["key"])
         settings = {
-            "name": row["name"],
-            "value": row["key"],
+            **(before.settings if before is not None else {}), "name": row["name"], "value": row["key"],
             "enabled": (row.get("enabled") or "true").lower() == "true",
-        }
+        }  # fmt: skip
         if row.get("description"):
             settings["description"] = row["description"]
         made = await apis.put(KEY, before.id if before is not None else apis.new_id(10), settings)
@@ -114,12 +123,14 @@ async def import_api_keys(app: App, _call: Call, request: Json) -> Json:
 def _rows(body: bytes) -> list[dict[str, str]]:
     """The lines of a file of keys by the names of its columns in lower case. Raises: ApiError."""
     try:
-        lines = list(csv.reader(io.StringIO(body.decode("utf-8-sig")), strict=True))
+        lines = list(islice(csv.reader(io.StringIO(body.decode("utf-8-sig")), strict=True), MOST_IMPORTED + 2))
     except (UnicodeDecodeError, csv.Error) as problem:
         raise bad_request(f"Invalid file of API keys: {problem}") from None
     names = [one.strip().lower() for one in lines[0]] if lines else []
     if "name" not in names or "key" not in names:
         raise bad_request("Invalid file of API keys: its first line must name the columns Name and Key")
+    if len(lines) > MOST_IMPORTED + 1:
+        raise bad_request(f"Invalid file of API keys: it has more than {MOST_IMPORTED} keys; import them in parts.")
     return [dict(zip(names, map(str.strip, line), strict=False)) for line in lines[1:] if line]
 
 

@@ -13,6 +13,7 @@ from statewright.api.operations import App, Call, operation
 from statewright.apis.errors import bad_request, conflict, not_found
 from statewright.apis.quotas import DAYS_KEPT
 from statewright.apis.records import KEY, PLAN, PLAN_KEY, STAGE, USAGE, Loose
+from statewright.apis.throttling import MOST
 from statewright.payload import Json, JsonMapping, JsonObject
 
 _PLAN: Final = ("name", "description", "apiStages", "throttle", "quota", "tags", "productCode")
@@ -109,10 +110,10 @@ async def get_usage_plan_key(app: App, _call: Call, request: Json) -> Json:
 
 @operation("apigateway", "GetUsagePlanKeys")
 async def get_usage_plan_keys(app: App, _call: Call, request: Json) -> Json:
-    """List the keys of a plan."""
-    plan, of = _plan_of(app, request), app.services.apis.entries(PLAN_KEY)
-    links = [of[key] for key in sorted(of) if of[key].settings["usagePlanId"] == plan.id]
-    return page(request, [_key(app, one) for one in links], "id")
+    """List the keys of a plan, by the start of their name."""
+    plan, of, start = _plan_of(app, request), app.services.apis.entries(PLAN_KEY), request.get("nameQuery") or ""
+    keys = [_key(app, of[link]) for link in sorted(of) if of[link].settings["usagePlanId"] == plan.id]
+    return page(request, [one for one in keys if (one["name"] or "").startswith(start)], "id")
 
 
 @change("apigateway", "DeleteUsagePlanKey")
@@ -164,11 +165,14 @@ async def update_usage(app: App, _call: Call, request: Json) -> Json:
     if plan.settings.get("quota") is None:
         raise bad_request("Usage Plan has no quota")
     quotas = app.services.data_plane.plans.quotas
+    left: int | None = None
     for one in request.get("patchOperations") or ():
         value = str(one.get("value") or "")
         if one.get("op") != "replace" or one.get("path") != "/remaining" or not (value.isascii() and value.isdigit()):
             raise bad_request("Invalid patch: usage has only /remaining, which is replaced with a number")
-        quotas.grant(plan, link, min(int(value[:10]), 2**31 - 1))
+        left = min(int(value[:10]), MOST)
+    if left is not None:
+        quotas.grant(plan, link, left)
     today = quotas.today()
     shown = today.isoformat()
     items = {request["keyId"]: quotas.usage(plan, link, today, today)}

@@ -30,6 +30,8 @@ def page(request: JsonMapping, items: list[JsonObject], name: str) -> Json:
     after = TOKENS.read(request.get("position"))
     left = [one for one in items if after is None or one[name] > after]
     limit = request.get("limit") or MOST_LISTED
+    if limit < 0:
+        raise bad_request(f"Invalid limit: {limit}")
     return {"items": left[:limit], "position": TOKENS.write(left[limit - 1][name] if len(left) > limit else None)}
 
 

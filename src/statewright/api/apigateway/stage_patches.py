@@ -12,7 +12,7 @@ from typing import Final
 from statewright.api.apigateway.patches import patched
 from statewright.apis.access_logs import check_settings
 from statewright.apis.errors import bad_request
-from statewright.apis.throttling import check_throttle
+from statewright.apis.throttling import MOST, check_throttle
 from statewright.payload import Json, JsonMapping, JsonObject
 
 _OWN: Final = (
@@ -83,4 +83,6 @@ def _typed(member: str, value: Json) -> Json:
         check_throttle(number, None)
     elif member == "throttlingBurstLimit":
         check_throttle(None, number)
+    elif not 0 <= number <= MOST:
+        raise bad_request(f"Invalid value for {member}: it must be a number from 0 to {MOST}")
     return number

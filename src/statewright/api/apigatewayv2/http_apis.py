@@ -23,7 +23,7 @@ def page(request: JsonMapping, items: list[JsonObject], id: str) -> Json:
     after = TOKENS.read(request.get("NextToken"))
     left = [one for one in items if after is None or one[id] > after]
     text = request.get("MaxResults")
-    if text is not None and not (text.isdigit() and int(text) > 0):
+    if text is not None and not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) > 0):
         raise bad_request(f"Invalid MaxResults: {text[:20]}")
     limit = int(text) if text else max(1, len(left))
     more = left[limit - 1][id] if len(left) > limit else None

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from statewright.api.apigateway.patches import patched
+from statewright.api.apigateway.stage_patches import staged
 from statewright.errors import ApiError
 
 STAGE = ("deploymentId", "description", "variables", "tracingEnabled", "canarySettings", "accessLogSettings")
@@ -71,3 +72,15 @@ def test_other_paths_and_values_are_refused(path: str, op: Any, value: Any, text
     with pytest.raises(ApiError) as refused:
         patched({"deploymentId": "d", "variables": {"a": "b"}}, one(path, op, value), STAGE, "Stage")
     assert (refused.value.code, refused.value.message[: len(text)]) == ("BadRequestException", text)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("caching/ttlInSeconds", "9" * 30), ("caching/ttlInSeconds", "-1"), ("caching/ttlInSeconds", "1.5"),
+        ("throttling/burstLimit", "9" * 30), ("throttling/rateLimit", "nan"), ("throttling/rateLimit", "inf"),
+    ],
+)  # fmt: skip
+def test_method_settings_are_numbers_that_rows_can_have(path: str, value: str) -> None:
+    with pytest.raises(ApiError, match="must be a number"):
+        staged({"deploymentId": "d"}, one(f"/*/*/{path}", value=value))
