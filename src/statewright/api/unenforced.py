@@ -32,6 +32,14 @@ def _of_session(request: Json) -> bool:
     return bool(request.get("Policy") or request.get("PolicyArns"))
 
 
+def _in_patches(request: Json) -> bool:
+    return any(one.get("path") == "/policy" and one.get("value") for one in request.get("patchOperations") or ())
+
+
+def _in_document(request: Json) -> bool:
+    return bool(b"x-amazon-apigateway-policy" in (request.get("body") or b""))
+
+
 @dataclass(frozen=True, slots=True)
 class Unenforced:
     """A kind of policy, in the plural, and which requests of an operation store one."""
@@ -41,7 +49,7 @@ class Unenforced:
 
 
 _QUEUE, _TOPIC, _IAM = "queue policies", "topic policies", "IAM policies"
-_TRUST, _SESSION = "trust policies of roles", "session policies"
+_TRUST, _SESSION, _REST = "trust policies of roles", "session policies", "policies of REST APIs"
 _IAM_OPERATIONS: Final = (
     "CreatePolicy", "CreatePolicyVersion", "SetDefaultPolicyVersion",
     "PutRolePolicy", "PutUserPolicy", "PutGroupPolicy", "AttachRolePolicy", "AttachUserPolicy", "AttachGroupPolicy",
@@ -62,6 +70,10 @@ UNENFORCED: Final[dict[tuple[str, str], Unenforced]] = {
     ("events", "PutPermission"): Unenforced("event bus policies"),
     ("secretsmanager", "PutResourcePolicy"): Unenforced("policies of secrets"),
     ("ecr", "SetRepositoryPolicy"): Unenforced("policies of repositories"),
+    ("apigateway", "CreateRestApi"): Unenforced(_REST, lambda request: bool(request.get("policy"))),
+    ("apigateway", "UpdateRestApi"): Unenforced(_REST, _in_patches),
+    ("apigateway", "ImportRestApi"): Unenforced(_REST, _in_document),
+    ("apigateway", "PutRestApi"): Unenforced(_REST, _in_document),
     **{("iam", name): Unenforced(_IAM) for name in _IAM_OPERATIONS},
     ("iam", "CreateRole"): Unenforced(_TRUST),
     ("iam", "UpdateAssumeRolePolicy"): Unenforced(_TRUST),

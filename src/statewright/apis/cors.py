@@ -41,19 +41,15 @@ class Cors:
 
     def allows(self, origin: str) -> bool:
         """True if pages of an origin may read responses."""
-        return "*" in self.origins or self.names(origin)
-
-    def names(self, origin: str) -> bool:
-        """True if an origin is allowed by more than the wildcard for all."""
-        lower = origin.lower()
-        scheme = lower.partition("://")[0]
-        return lower in self.origins or f"{scheme}://*" in self.origins
+        return self.shares_with(origin) != "no"
 
     def shares_with(self, origin: str) -> Shared:
-        """How far pages of an origin may call."""
-        if not self.allows(origin):
-            return "no"
-        return "named" if self.names(origin) else "everyone"
+        """How far pages of an origin may call. A wildcard for a scheme names no origin either."""
+        lower = origin.lower()
+        if lower in self.origins:
+            return "named"
+        scheme = lower.partition("://")[0]
+        return "everyone" if "*" in self.origins or f"{scheme}://*" in self.origins else "no"
 
     def preflight(self, request: Request, status: int = 204) -> Response | None:
         """The answer to a preflight; `None` if a request is none."""

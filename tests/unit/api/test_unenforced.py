@@ -61,3 +61,17 @@ def test_one_warning_for_each_kind(monkeypatch: pytest.MonkeyPatch, caplog: pyte
     assert [one.getMessage().partition(":")[0] for one in caplog.records] == [
         "queue policies are stored but never enforced", "rules of the house are stored but never enforced",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("operation", "stores", "other"),
+    [
+        ("CreateRestApi", {"policy": "{}"}, {"name": "a"}),
+        ("UpdateRestApi", {"patchOperations": [{"op": "replace", "path": "/policy", "value": "{}"}]},
+         {"patchOperations": [{"op": "replace", "path": "/name", "value": "a"}]}),
+        ("ImportRestApi", {"body": b'{"x-amazon-apigateway-policy": {}}'}, {"body": b"{}"}),
+    ],
+)  # fmt: skip
+def test_policies_of_apis_are_found_where_requests_have_them(operation: str, stores: Any, other: Any) -> None:
+    found = UNENFORCED["apigateway", operation].stores
+    assert (found(stores), found(other)) == (True, False)
