@@ -151,7 +151,7 @@ def test_results_become_responses(server, functions):
         assert answer_to(broken)[::2] == (502, b"Internal Server Error")
 
 
-def test_a_function_that_fails_or_takes_too_long_is_answered_with_502(server, functions):
+def test_a_function_that_fails_is_answered_with_502(server, functions):
     for source in (
         "def handler(event, context):\n    raise ValueError(1)\n",
         "import os\nhandler = lambda e, c: os._exit(1)\n",
@@ -212,6 +212,9 @@ def test_an_alias_has_a_url_and_a_policy_of_its_own(server, functions):
     assert called(server, live).body == b"$LATEST"
     functions.delete_alias(FunctionName=function, Name="live")
     assert (called(server, live).status, called(server, own).status) == (403, 200)
+    functions.create_alias(FunctionName=function, Name="live", FunctionVersion="1")
+    shown = functions.create_function_url_config(FunctionName=function, Qualifier="live", AuthType="NONE")
+    assert called(server, urlsplit(shown["FunctionUrl"]).netloc).status == 403, "the policy went with the alias"
     functions.delete_function(FunctionName=function)
     assert called(server, own).status == 403
     code = {"ZipFile": zipped(SHOWN)}

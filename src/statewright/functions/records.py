@@ -211,10 +211,12 @@ class FunctionEntries:
             raise refusal("ResourceConflictException", "The resource is being changed by other requests. Try again.")
 
     async def remove(self, of_function: Name) -> None:
-        """Delete a version or an alias with its provisioned concurrency and its URL."""
-        name, _, qualifier = of_function[1].partition(":")
+        """Delete a version or an alias with its policy, settings, provisioned concurrency and URL."""
+        key = of_function[1]
+        name, _, qualifier = key.partition(":")
         urls = [URL.name_of(one) for one in await self.urls.all(name) if one.qualifier == qualifier]
-        await self._catalogue.write([], [of_function, (PROVISIONED.name, of_function[1]), *urls])
+        own = [(kind.name, key) for kind in (POLICY, INVOKE_SETTINGS, PROVISIONED)]
+        await self._catalogue.write([], [of_function, *own, *urls])
 
     async def below(self, name: str) -> list[Name]:
         """Names of all rows that belong to a function, for deleting them."""
