@@ -111,7 +111,7 @@ def handler(event, context):
     effect, _, resource = event["identitySource"].partition(" ")
     statement = {"Effect": effect, "Action": "execute-api:Invoke", "Resource": arn.rsplit("/", 1)[0] + "/" + resource}
     return {"principalId": "ada", "policyDocument": {"Version": "2012-10-17", "Statement": [statement]},
-            "context": {"event": event, "n": 1}}
+            "context": {"event": event, "n": 2**70}}
 """
 
 
@@ -122,7 +122,7 @@ def test_a_policy_of_format_1_decides_by_the_path(server, gateway):
     )  # fmt: skip
     answer = ask(server, api, "Allow 7")
     shown = answer.json["event"]["requestContext"]["authorizer"]["lambda"]
-    assert shown["n"] == 1
+    assert shown["n"] == 2**70
     assert shown["event"]["type"] == "REQUEST"
     assert shown["event"]["version"] == "1.0"
     assert shown["event"]["authorizationToken"] == "Allow 7"

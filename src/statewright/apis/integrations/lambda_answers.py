@@ -11,11 +11,9 @@ import binascii
 import re
 from typing import Final
 
-import orjson
-
 from statewright.apis.calls import CallContext, IntegrationFailed, Request, Response
 from statewright.apis.integrations.lambda_events import is_binary_type
-from statewright.payload import Json, JsonObject, JsonTextError, parse_json
+from statewright.payload import Json, JsonObject, JsonTextError, dump_json, parse_json
 
 MALFORMED: Final = "MALFORMED"
 _MEMBERS: Final = frozenset({"statusCode", "headers", "multiValueHeaders", "body", "isBase64Encoded"})
@@ -46,7 +44,7 @@ def answer_of_http(payload: bytes, version: str) -> Response:
     """The response of an HTTP API or of a function's URL. Raises: IntegrationFailed."""
     given = _parsed(payload)
     if version == "2.0" and not (isinstance(given, dict) and "statusCode" in given):
-        body = given.encode() if isinstance(given, str) else orjson.dumps(given)
+        body = given.encode() if isinstance(given, str) else dump_json(given).encode()
         return Response(200, [("content-type", _JSON)], body)
     if not isinstance(given, dict) or "statusCode" not in given:
         raise malformed("the function did not answer an object with statusCode")
@@ -75,7 +73,7 @@ def _parsed(payload: bytes) -> Json:
 
 
 def _status(given: Json) -> int:
-    if isinstance(given, str) and given.isdigit():
+    if isinstance(given, str) and given.isascii() and given.isdigit():
         given = int(given[:5])
     if isinstance(given, float) and given.is_integer():
         given = int(given)
@@ -88,7 +86,7 @@ def text_of_body(given: Json) -> bytes:
     """The body that a function gave; values that are no text are written as JSON."""
     if given is None:
         return b""
-    return given.encode("utf-8", "replace") if isinstance(given, str) else orjson.dumps(given)
+    return given.encode("utf-8", "replace") if isinstance(given, str) else dump_json(given).encode()
 
 
 def _decoded(body: bytes, kind: str) -> bytes:

@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-import orjson
-
 from statewright.apis.calls import CallContext, Integration, IntegrationFailed, Request, Response
 from statewright.apis.integrations.in_time import in_time
 from statewright.apis.integrations.lambda_answers import answer_of_http, answer_of_rest, malformed
@@ -21,7 +19,7 @@ from statewright.errors import ApiError
 from statewright.functions.functions import Functions
 from statewright.functions.outcomes import Invoked
 from statewright.limits import FUNCTION_REQUEST_BYTES
-from statewright.payload import JsonMapping
+from statewright.payload import JsonMapping, dump_json
 
 _PATH: Final = re.compile(r"arn:[^:]*:apigateway:[^:]*:lambda:path/[^/]+/functions/(?P<function>.+)/invocations")
 _VARIABLE: Final = re.compile(r"\$\{stageVariables\.([A-Za-z0-9_]+)\}")
@@ -79,7 +77,7 @@ class LambdaProxy:
 
     async def _invoke(self, integration: Integration, event: JsonMapping, context: CallContext) -> Invoked:
         name = with_variables(function_in(integration.uri), context)
-        done = await self.invoke(name, orjson.dumps(event), integration.timeout_ms)
+        done = await self.invoke(name, dump_json(event).encode(), integration.timeout_ms)
         if done.function_error is not None:
             raise malformed(f"the function failed: {done.function_error}")
         return done
