@@ -133,6 +133,23 @@ def test_stacks_of_one_application_go_to_their_regions(server, statewright, tmp_
     assert f"cdk, 1 resource for {THERE}" in text
 
 
+def test_a_strict_deployment_looks_at_all_regions_before_it_begins(server, statewright, tmp_path):
+    queue = {"Type": "AWS::SQS::Queue", "Properties": {"QueueName": "of-strict-stacks"}}
+    stacks = (("A", "unknown-region", {"Q": queue}), ("B", THERE, {"Net": {"Type": "AWS::EC2::VPC"}}))
+    artifacts = {}
+    for stack, region, resources in stacks:
+        (tmp_path / f"{stack}.json").write_text(json.dumps({"Resources": resources}))
+        artifacts[stack] = {
+            "type": "aws:cloudformation:stack", "environment": f"aws://unknown-account/{region}",
+            "properties": {"templateFile": f"{stack}.json"},
+        }  # fmt: skip
+    (tmp_path / "manifest.json").write_text(json.dumps({"version": "36.0.0", "artifacts": artifacts}))
+    done = statewright("deploy", str(tmp_path), "--strict")
+    assert done.code == 1
+    assert "would be left out" in done.err
+    assert "QueueUrls" not in Region(server, HERE).sqs.list_queues(QueueNamePrefix="of-strict-stacks")
+
+
 def test_executions_and_mappings_of_a_second_region_go_on_after_a_kill(tmp_path: Path):
     data = tmp_path / "data"
     first = Server(data)

@@ -33,8 +33,8 @@ _SERVERLESS: Final = frozenset(f"AWS::Serverless::{name}" for name in (
 """Types that become others."""
 
 _LOST: Final = {
-    "AWS::ApiGateway": "only APIs, resources, methods, authorizers, deployments, stages, models, request validators "
-    "and gateway responses are created",
+    "AWS::ApiGateway": "only APIs, resources, methods, authorizers, deployments, stages, models, request validators, "
+    "gateway responses, API keys, usage plans and the settings of the account are created",
     "AWS::ApiGatewayV2": "only APIs, routes, integrations, authorizers, deployments and stages are created",
     "AWS::Serverless::Api": "its authorizers, policy or included document cannot be made, so it stays closed",
     "AWS::Serverless::HttpApi": "its authorizers or included document cannot be made, so it stays closed",

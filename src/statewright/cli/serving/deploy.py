@@ -72,7 +72,9 @@ def deploy(
         raise Stop(USAGE, f"'{path}' is a state machine's definition, not a project.", whole)
     config = _config_of(path)
     config = replace(config, region=chosen_region() or config.region)
-    order = _Order(path, endpoint, parameters_of(parameters), stage, is_dry, prune, takes_over, is_strict)
+    order = _Order(path, endpoint, parameters_of(parameters), stage, is_dry, prune, takes_over)
+    if is_strict:
+        _refuse_losses(order, config)
     done = [_deployed_in(order, config, "own", form)]
     # A CDK application may have stacks for other regions.
     done += [_deployed_in(order, replace(config, region=other), "named", form) for other in done[0].project.regions]
@@ -95,7 +97,6 @@ class _Order:
     is_dry: bool
     prune: bool
     takes_over: bool
-    is_strict: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,20 +110,25 @@ class _Done:
     has_failed: bool
 
 
+def _refuse_losses(order: _Order, config: Config) -> None:
+    """Refuse a project with resources, in any region, that would be left out. Raises: Stop."""
+    from statewright.projects.supported import left_out
+
+    lost = left_out(_project(order, config, "all").resources.values())
+    if lost:
+        names = ", ".join(f"{one.id} ({one.type})" for one in lost)
+        raise Stop(FAILED, f"Nothing was deployed: these resources would be left out: {names}.")
+
+
 def _deployed_in(order: _Order, config: Config, stacks: Stacks, form: str) -> _Done:
     """Deploy a project's stacks of one region, and print what was done. Raises: Stop."""
     from statewright.cli.serving.server_calls import ServerCalls
-    from statewright.projects.supported import left_out
 
     calls = ServerCalls(order.endpoint, _identity(config))
     printer = stdout()
     try:
         config = _as_server(calls, config)
         project = _project(order, config, stacks)
-        lost = left_out(project.resources.values()) if order.is_strict else []
-        if lost:
-            names = ", ".join(f"{one.id} ({one.type})" for one in lost)
-            raise Stop(FAILED, f"Nothing was deployed: these resources would be left out: {names}.")
         lines = ProjectLines(project.root, stdout, would=order.is_dry)
         is_shown = form == "table" and bool(project.resources or not project.regions)
         if is_shown:
