@@ -39,7 +39,7 @@ class Response:
         """The body: the value of a JSON body, otherwise its text; None if it is neither."""
         try:
             return json.loads(self.body)
-        except ValueError:
+        except (ValueError, RecursionError):
             pass
         try:
             return self.body.decode()
@@ -110,7 +110,7 @@ def _type_of(body: bytes) -> str:
     """The type of a body that names none: JSON if it is that."""
     try:
         json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return "text/plain"
     return "application/json"
 

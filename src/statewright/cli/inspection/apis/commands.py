@@ -19,7 +19,7 @@ from statewright.cli.table import print_rows
 
 TARGET: Final = "API|FUNCTION"
 LONGEST_ADDRESS: Final = 200
-"""An address that is cut is none."""
+"""Characters of an address in a table: one that is cut leads nowhere."""
 _METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 
 
@@ -133,7 +133,7 @@ def _method_and_path(request: tuple[str, ...], data: str | None) -> tuple[str, s
     """The method and the path of a request's words. Raises: Stop."""
     *methods, path = request
     if len(methods) > 1 or (methods and methods[0].upper() not in _METHODS):
-        raise Stop(USAGE, f"'{' '.join(request)}' is no request.", "write [METHOD] PATH, for instance POST /orders")
+        raise Stop(USAGE, f"'{' '.join(request)}' is not a request.", "write [METHOD] PATH, for instance POST /orders")
     if not methods and path.upper() in _METHODS:
         raise Stop(USAGE, f"{path} needs a path.", f"for instance {path.upper()} /")
     return methods[0].upper() if methods else "GET" if data is None else "POST", path
