@@ -34,7 +34,9 @@ def run(test: Callable[[Rig, Called], Awaitable[None]]) -> None:
             await rig.put(PLAN_KEY, f"p/{key}", {"usagePlanId": "p", "keyId": key})
 
         async def called(name: str, **request: Any) -> Any:
-            return await find("apigateway", name)(app, nothing, request)
+            operation = find("apigateway", name)
+            assert operation is not None, name
+            return await operation(app, nothing, request)
 
         await test(rig, called)
 
