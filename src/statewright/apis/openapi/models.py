@@ -31,6 +31,8 @@ class Models:
         self._api_id = api_id
         self.made: dict[str, dict[str, str]] = {}
         """The settings of each model by its name."""
+        self._unnamed: dict[str, str] = {}
+        """The schemas without a name, as text, by the name that they got."""
         for name, schema in document.schemas.items():
             if _NAME.fullmatch(name) is None:
                 raise bad_request(
@@ -64,7 +66,10 @@ class Models:
                 raise bad_request(f"{INVALID} The reference {given['$ref'][:200]} leads to nothing.")
             return found[1]
         text = dump_json(given)
-        name = f"MODEL{hashlib.sha256(text.encode()).hexdigest()[:6]}"
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        name = f"MODEL{digest[:6]}"
+        if name in self._document.schemas or self._unnamed.setdefault(name, text) != text:
+            name = f"MODEL{digest}"
         self._add(name, given)
         return name
 

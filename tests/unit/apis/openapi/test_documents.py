@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any
 
@@ -100,6 +101,23 @@ def test_swagger_has_models_validators_and_keys() -> None:
     assert sorted(name[:5] for name in made.models) == ["Kind", "MODEL", "Pet"]
     assert made.gateway_responses == {"DEFAULT_4XX": {"statusCode": "418"}}
     assert made.warnings == ["Unknown gateway response type NONE"]
+
+
+def test_schemas_without_a_name_never_share_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Digest:
+        def __init__(self, text: bytes) -> None:
+            self._text = text
+
+        def hexdigest(self) -> str:
+            return "abcdef" + self._text.hex()
+
+    monkeypatch.setattr(hashlib, "sha256", Digest)
+    given = [{"type": "string"}, {"type": "object"}, {"type": "string"}]
+    content = [{"content": {"application/json": {"schema": one}}} for one in given]
+    made = rest(paths={f"/{at}": {"post": {"requestBody": one}} for at, one in enumerate(content)})
+    names = [made.paths[f"/{at}"]["POST"]["requestModels"]["application/json"] for at in range(3)]
+    assert names[0] == names[2] == "MODELabcdef"
+    assert [json.loads(made.models[name]["schema"]) for name in names] == given
 
 
 def test_security_becomes_authorizers_and_what_cannot_be_checked_is_closed() -> None:
