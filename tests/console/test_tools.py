@@ -26,3 +26,12 @@ def test_the_libraries_are_those_of_the_lock_file(tools, tmp_path):
 
 def test_the_modules_are_typed(tools):
     run([str(tools / ".bin" / "tsc"), "-p", str(HERE / "tsconfig.json")])
+
+
+def test_the_pure_modules(tmp_path):
+    if shutil.which("node") is None:
+        pytest.skip("there is no node")
+    for path in (*FOLDER.glob("*.js"), HERE / "modules.js"):
+        shutil.copy(path, tmp_path)
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    run(["node", "modules.js"], cwd=tmp_path)

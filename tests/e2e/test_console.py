@@ -156,3 +156,57 @@ def test_a_run_under_way_shows_how_far_it_is(server):
     assert [run["statuses"][status] for status in run["visits"]["status"]] == ["running"]
     sfn.stop_execution(executionArn=arn)
     assert read(server, "run", arn=arn)["head"]["status"] == "ABORTED"
+
+
+def test_a_child_of_a_distributed_map_has_the_states_of_its_processor(server):
+    inner = {
+        "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}, "StartAt": "First",
+        "States": {"First": {"Type": "Pass", "Next": "Second"}, "Second": {"Type": "Pass", "End": True}},
+    }  # fmt: skip
+    each = {"Type": "Map", "ItemProcessor": inner, "End": True}
+    sfn = server.client("stepfunctions")
+    definition = json.dumps({"StartAt": "Each", "States": {"Each": each}})
+    made = sfn.create_state_machine(name="console-apart", definition=definition, roleArn=ROLE)["stateMachineArn"]
+    arn = run_to_its_end(server, made, [1], "apart")
+    parent = read(server, "run", arn=arn)
+    assert [(state["name"], state["owner"], state["apart"]) for state in parent["states"]] == [
+        ("Each", -1, False), ("First", 0, True), ("Second", 0, True),
+    ]  # fmt: skip
+    run_of_map = sfn.list_map_runs(executionArn=arn)["mapRuns"][0]["mapRunArn"]
+    child = read(server, "run", arn=sfn.list_executions(mapRunArn=run_of_map)["executions"][0]["executionArn"])
+    assert [(state["name"], state["owner"], state["apart"]) for state in child["states"]] == [
+        ("First", -1, False), ("Second", -1, False),
+    ]  # fmt: skip
+    assert child["visits"]["state"] == [0, 1]
+
+
+def test_names_and_numbers_that_mean_something_elsewhere(server):
+    """A state called None, and a number that JavaScript and most parsers round."""
+    long = 12345678901234567890123
+    states = {"None": {"Type": "Pass", "Result": long, "Next": "constructor"}, "constructor": {"Type": "Succeed"}}
+    definition = json.dumps({"StartAt": "None", "States": states})
+    sfn = server.client("stepfunctions")
+    made = sfn.create_state_machine(name="console-odd", definition=definition, roleArn=ROLE)["stateMachineArn"]
+    arn = run_to_its_end(server, made, {}, "odd")
+    run = read(server, "run", arn=arn)
+    assert [(state["name"], state["owner"]) for state in run["states"]] == [("None", -1), ("constructor", -1)]
+    assert run["definition"]["States"]["None"]["Result"] == long
+    begin = column(run["visits"], "begin")
+    assert read(server, "run/payload", arn=arn, event=begin[1], member="input")["text"] == str(long)
+    assert len(read(server, "run/events", arn=arn, **{f"x{number}": "" for number in range(100)})["rows"]) == 6
+
+
+def test_a_page_has_a_row_at_least(server, failed):
+    page = read(server, "executions", limit=0)
+    assert (len(page["executions"]), page["httpStatus"]) == (1, 200)
+
+
+def test_a_run_that_is_read_again_has_what_came_since(server):
+    sfn = server.client("stepfunctions")
+    waits = {"StartAt": "Wait", "States": {"Wait": {"Type": "Wait", "Seconds": 3_600, "End": True}}}
+    made = sfn.create_state_machine(name="console-again", definition=json.dumps(waits), roleArn=ROLE)
+    arn = sfn.start_execution(stateMachineArn=made["stateMachineArn"])["executionArn"]
+    assert read(server, "run/events", arn=arn)["rows"][-1]["type"] == "WaitStateEntered"
+    sfn.stop_execution(executionArn=arn, error="Enough")
+    for _ in range(2):
+        assert [row["id"] for row in read(server, "run/events", arn=arn, text="enough")["rows"]] == [3]

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qsl
 
-import orjson
-
 from statewright.api import guard
 from statewright.api.errors import status_of
 from statewright.api.operations import App
@@ -23,6 +21,7 @@ from statewright.api.protocols.wire import Message, Receive
 from statewright.api.streaming import Send
 from statewright.console.assets import PAGE, assets
 from statewright.errors import ApiError, StoreError, shortage
+from statewright.payload import Json, dump_json
 
 log = logging.getLogger("statewright.console")
 
@@ -51,7 +50,7 @@ class ConsoleApp:
 
     app: App
     origins: frozenset[str] = frozenset()
-    _read: Callable[[str, Mapping[str, str]], Awaitable[object]] | None = None
+    _read: Callable[[str, Mapping[str, str]], Awaitable[Json]] | None = None
 
     async def __call__(self, scope: Message, _receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -74,7 +73,7 @@ class ConsoleApp:
             await self._answer(scope, headers, send, 503, refusal)
         except Exception as problem:
             if shortage(problem) is None:
-                log.exception("the console's read %s failed", path)
+                log.exception("the console's read %r failed", path[:200])
             refusal = {"error": "InternalError", "message": "The server failed to answer; its log says why."}
             await self._answer(scope, headers, send, 500, refusal)
 
@@ -84,7 +83,7 @@ class ConsoleApp:
             headers = {**headers, "sec-fetch-site": "none"}
         guard.refuse_web_pages(headers, self.origins, is_page=True)
 
-    async def _answer_read(self, path: str, query: bytes) -> object:
+    async def _answer_read(self, path: str, query: bytes) -> Json:
         if self.app.config.credentials:
             text = "This server has credentials. Signing in to the console is not possible yet; use the command line."
             raise ApiError("AccessDenied", text, status=403)
@@ -95,7 +94,7 @@ class ConsoleApp:
             from statewright.console.reads import reader
 
             self._read = reader(self.app)
-        given = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True, max_num_fields=30))
+        given = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True))
         return await self._read(path.removeprefix(_API), given)
 
     async def _page(self, scope: Message, headers: Mapping[str, str], send: Send) -> None:
@@ -114,9 +113,9 @@ class ConsoleApp:
         await _respond(scope, send, 200, more, body)
 
     async def _answer(
-        self, scope: Message, headers: Mapping[str, str], send: Send, status: int, document: object
+        self, scope: Message, headers: Mapping[str, str], send: Send, status: int, document: Json
     ) -> None:
-        body = orjson.dumps(document)
+        body = dump_json(document).encode()
         more = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
         if len(body) > _PACKED_BYTES and "gzip" in headers.get("accept-encoding", ""):
             pack = gzip.compress

@@ -5,6 +5,7 @@ A payload is the JSON text of a member of an event, or of a part of it by a JSON
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -16,10 +17,14 @@ PAGE_CHARACTERS: Final = 200_000
 MOST_EVENTS: Final = 200
 SHORT_CHARACTERS: Final = 400
 """Length of a payload in a row of events, before it is cut."""
+_INDEX: Final = re.compile(r"0|[1-9][0-9]{0,8}")
 
 
 def payload(events: Sequence[HistoryEvent], event: int, member: str, pointer: str, offset: int) -> JsonObject:
-    """`{text, isJson, offset, length}`: one page of a member of an event; `text` is null if the event has none.
+    """`{text, isJson, next, length}`: one page of a member of an event; `text` is null if the event has none.
+
+    `next` is the offset of the page after it, null at the end. Offsets and lengths count characters of Unicode, which
+    JavaScript does not.
 
     Raises: ApiError (`NotFound`) for an event or a place in the payload that does not exist.
     """
@@ -27,11 +32,13 @@ def payload(events: Sequence[HistoryEvent], event: int, member: str, pointer: st
         raise ApiError("NotFound", f"The history has no event {event}.", status=404)
     value = (events[event - 1].details or {}).get(member)
     if value is None:
-        return {"text": None, "isJson": False, "offset": 0, "length": 0}
+        return {"text": None, "isJson": False, "next": None, "length": 0}
     text, is_json = _text(value)
     if pointer:
         text, is_json = dump_json(_at(parse_json(text) if is_json else None, pointer)), True
-    return {"text": text[offset : offset + PAGE_CHARACTERS], "isJson": is_json, "offset": offset, "length": len(text)}
+    end = offset + PAGE_CHARACTERS
+    following = end if end < len(text) else None
+    return {"text": text[offset:end], "isJson": is_json, "next": following, "length": len(text)}
 
 
 def rows(events: Sequence[HistoryEvent], first: int, text: str, limit: int = MOST_EVENTS) -> JsonObject:
@@ -87,7 +94,7 @@ def _at(value: Json, pointer: str) -> Json:
         name = step.replace("~1", "/").replace("~0", "~")
         if isinstance(value, dict) and name in value:
             value = value[name]
-        elif isinstance(value, list) and name.isdigit() and int(name) < len(value):
+        elif isinstance(value, list) and _INDEX.fullmatch(name) and int(name) < len(value):
             value = value[int(name)]
         else:
             raise ApiError("NotFound", f"The payload has nothing at {pointer[:200]}.", status=404)

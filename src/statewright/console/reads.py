@@ -5,6 +5,7 @@ Instants are epoch milliseconds. Every read refuses what it does not know in one
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -93,7 +94,7 @@ async def executions(console: Console, given: Given) -> JsonObject:
             numbers += [one.id for one in found]
             if token is None:
                 break
-    limit = min(number(given, "limit", PAGE_ROWS), MOST_ROWS)
+    limit = max(1, min(number(given, "limit", PAGE_ROWS), MOST_ROWS))
     rows = await engine.listing.newest(numbers, status=status, after=_cursor(given)).take(limit + 1)
     views = [engine.listing.view(row) for row in rows[:limit]]
     last = rows[limit - 1] if len(rows) > limit else None
@@ -112,7 +113,7 @@ async def run_payload(console: Console, given: Given) -> JsonObject:
     arn, member = needed(given, "arn"), needed(given, "member")
     if member not in _MEMBERS:
         raise ApiError("BadRequest", f"Events have no payload {member[:40]}.")
-    _, events = await console.runs_of(arn).events(arn)
+    events = await console.runs_of(arn).events(arn)
     offset = number(given, "offset", 0)
     return payloads.payload(events, number(given, "event", 0), member, given.get("pointer", ""), offset)
 
@@ -120,8 +121,12 @@ async def run_payload(console: Console, given: Given) -> JsonObject:
 async def run_events(console: Console, given: Given) -> JsonObject:
     """Events of a run, as `payloads.rows` returns them."""
     arn = needed(given, "arn")
-    _, events = await console.runs_of(arn).events(arn)
-    return payloads.rows(events, number(given, "from", 1), given.get("text", ""))
+    events = await console.runs_of(arn).events(arn)
+    first, text = number(given, "from", 1), given.get("text", "")
+    if not text:
+        return payloads.rows(events, first, "")
+    # A search goes through all payloads.
+    return await asyncio.to_thread(payloads.rows, events, first, text)
 
 
 Read = Callable[[Console, Given], Awaitable[JsonObject]]

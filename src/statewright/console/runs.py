@@ -1,8 +1,8 @@
 """One execution as a page shows it: facts, the drawing of its definition, and its visits as columns.
 
-Columns are lists of equal length, one for each member of a visit, attempt or event: 24,000 events need 50 KB in gzip.
-Payloads are not in here; the page asks for them one by one. Histories are decoded in a thread, because long ones take
-a fraction of a second.
+Columns are lists of equal length, one for each member of a visit, attempt or event: 24,000 events need a few kilobytes
+in gzip. Payloads are not in here; the page asks for them one by one. Histories are decoded in a thread, because long
+ones take a fraction of a second.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from statewright.payload import JsonObject, Payload, parse_json
 from statewright.simulator.story import Attempt, Story, Strand, Visit
 from statewright.stores.protocol import HistoryPage
 
-SHORT_HISTORY: Final = 300
-"""Events up to which a history is decoded on the event loop."""
 KEPT_RUNS: Final = 8
+KEPT_CHARACTERS: Final = 64 * 1024 * 1024
+"""Of payloads in all histories that are kept; the one read last is kept at any length."""
 STATUSES: Final = ("running", "succeeded", "caught", "failed", "stopped")
 _ENDS: Final = {
     "ExecutionSucceeded": "SUCCEEDED", "ExecutionFailed": "FAILED", "ExecutionTimedOut": "TIMED_OUT",
@@ -41,18 +41,19 @@ _ENDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A history: its events, and their story."""
+    """A history: its events, their story, and the length of the payloads in characters."""
 
     events: list[HistoryEvent]
     story: Story
+    characters: int
 
 
 @dataclass(slots=True)
 class Runs:
-    """Reads executions. Those read last are kept, by the number of their events: a closed one is decoded once."""
+    """Reads executions. Those read last are kept by id: a closed one is decoded once."""
 
     engine: Engine
-    _kept: OrderedDict[tuple[int, int], Recorded] = field(default_factory=OrderedDict)
+    _kept: OrderedDict[int, Recorded] = field(default_factory=OrderedDict)
 
     async def view(self, arn: str) -> JsonObject:
         """`{head, drawing, definition, nowMs, states, statuses, eventTypes, events, visits, attempts}`.
@@ -69,32 +70,30 @@ class Runs:
         now_ms = engine.clock.now_ms()
         return await asyncio.to_thread(_document, shown, recorded, revision.definition, now_ms)
 
-    async def events(self, arn: str) -> tuple[ExecutionView, list[HistoryEvent]]:
-        """An execution and its history. Raises: ApiError (`InvalidArn`, `ExecutionDoesNotExist`)."""
+    async def events(self, arn: str) -> list[HistoryEvent]:
+        """The history of an execution. Raises: ApiError (`InvalidArn`, `ExecutionDoesNotExist`)."""
         shown = self.engine.listing.view(await self.engine.names.row_of(arn))
         _, program = await self.engine.machines.programs.prepared(shown.machine_id, shown.revision_id)
-        return shown, (await self._recorded(shown, program)).events
+        return (await self._recorded(shown, program)).events
 
     async def _recorded(self, shown: ExecutionView, program: Program) -> Recorded:
-        pages = await self.engine.listing.history_pages(shown.id)
-        last = pages[-1].first + pages[-1].count - 1 if pages else 0
-        kept = self._kept.get((shown.id, last))
-        if kept is None:
-            read = _read if last <= SHORT_HISTORY else _read_apart
-            kept = await read(pages, shown, program)
-            self._kept[shown.id, last] = kept
-            while len(self._kept) > KEPT_RUNS:
-                self._kept.popitem(last=False)
-        self._kept.move_to_end((shown.id, last))
-        return kept
+        listing = self.engine.listing
+        found = self._kept.get(shown.id)
+        if found is not None:
+            # Only its end is read, to see if events have come since.
+            pages = await listing.history_pages(shown.id, first=max(1, len(found.events)))
+            if not pages or pages[-1].first + pages[-1].count - 1 != len(found.events):
+                found = None
+        if found is None:
+            found = await asyncio.to_thread(_decoded, await listing.history_pages(shown.id), shown, program)
+        self._kept[shown.id] = found
+        self._kept.move_to_end(shown.id)
+        while len(self._kept) > 1 and self._is_full():
+            self._kept.popitem(last=False)
+        return found
 
-
-async def _read(pages: Sequence[HistoryPage], shown: ExecutionView, program: Program) -> Recorded:
-    return _decoded(pages, shown, program)
-
-
-async def _read_apart(pages: Sequence[HistoryPage], shown: ExecutionView, program: Program) -> Recorded:
-    return await asyncio.to_thread(_decoded, pages, shown, program)
+    def _is_full(self) -> bool:
+        return len(self._kept) > KEPT_RUNS or sum(one.characters for one in self._kept.values()) > KEPT_CHARACTERS
 
 
 def _decoded(pages: Sequence[HistoryPage], shown: ExecutionView, program: Program) -> Recorded:
@@ -102,18 +101,18 @@ def _decoded(pages: Sequence[HistoryPage], shown: ExecutionView, program: Progra
     identity = Identity(shown.execution_arn, shown.name, shown.machine_arn, "", "", "")
     state = ExecutionState(identity, Payload.from_text("{}"), b"")
     story = Story(program)
+    characters = 0
     for event in events:
         story.note(state, event)
-    return Recorded(events, story)
+        characters += sum(len(value) for value in (event.details or {}).values() if isinstance(value, str))
+    return Recorded(events, story, characters)
 
 
 def _document(shown: ExecutionView, recorded: Recorded, text: str, now_ms: int) -> JsonObject:
     definition = parse_json(text)
     events, story = recorded.events, recorded.story
-    states = _states(story.program)
-    state_index = {str(state["name"]): number for number, state in enumerate(states)}
-    for state in states:
-        state["owner"] = state_index.get(str(state["owner"]), -1)
+    first = story.root.visits[0].name if story.root.visits else definition["StartAt"]
+    states, state_index = _states(story.program, first)
     visits = list(story.visits())
     place = {id(visit): number for number, visit in enumerate(visits)}
     types = sorted({event.type for event in events})
@@ -171,19 +170,36 @@ def _prices() -> PriceTable:
     return load(None)
 
 
-def _states(program: Program) -> list[JsonObject]:
-    """The states of a program; `owner` is the name of the state that holds theirs, `waits` marks tasks with a token."""
-    return [
-        {
-            "name": state.name,
-            "type": state.type,
-            "owner": scope.owner,
-            "next": state.next,
-            "waits": isinstance(state.body, TaskDef) and state.body.resource.pattern == "waitForTaskToken",
-        }
-        for scope in program.scopes
-        for state in scope.states.values()
-    ]
+def _states(program: Program, first: str) -> tuple[list[JsonObject], dict[str, int]]:
+    """The states of what begins with one: the whole program, or the child machine of a distributed Map; and the number
+    of each by its name.
+
+    `owner` is the number of the state that holds theirs, or -1; `waits` marks tasks with a token, `apart` what runs in
+    child executions.
+    """
+    found: list[JsonObject] = []
+    numbers: dict[str, int] = {}
+    top = next(scope for scope in program.scopes if first in scope.states)
+    is_apart = {top.index: False}
+    for scope in program.scopes:
+        owner = -1
+        if scope is not top:
+            if scope.parent not in is_apart or scope.owner is None:
+                continue
+            is_apart[scope.index] = scope.distributed or is_apart[scope.parent]
+            owner = numbers[scope.owner]
+        for state in scope.states.values():
+            numbers[state.name] = len(found)
+            found.append(
+                {
+                    "name": state.name,
+                    "type": state.type,
+                    "owner": owner,
+                    "waits": isinstance(state.body, TaskDef) and state.body.resource.pattern == "waitForTaskToken",
+                    "apart": is_apart[scope.index],
+                }
+            )
+    return found, numbers
 
 
 def _steps(values: Iterable[int]) -> list[int]:

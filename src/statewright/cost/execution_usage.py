@@ -61,22 +61,23 @@ MemoryOf = Callable[[str], int | None]
 
 
 def transitions_of(history: Iterable[Event]) -> int:
-    """State transitions, counted from the history: the start, states left, and attempts made again."""
-    entered = sum(event.type.endswith("StateEntered") for event in history)
-    begun: dict[int, int] = {}
-    again = 0
+    """State transitions, counted from the history: states entered, attempts of tasks made again, and redrives."""
+    transitions = 0
     owner: dict[int, int] = {}
+    attempted: set[int] = set()
     for event in history:
         if event.type.endswith("StateEntered"):
             owner[event.id] = event.id
+            transitions += 1
             continue
         stay = owner.get(event.previous_id, 0)
         owner[event.id] = stay
         if event.type in ("TaskScheduled", "LambdaFunctionScheduled", "ActivityScheduled"):
-            again += begun.get(stay, 0) > 0
-            begun[stay] = begun.get(stay, 0) + 1
-    redriven = sum(event.type == "ExecutionRedriven" for event in history)
-    return entered + again + redriven
+            transitions += stay in attempted
+            attempted.add(stay)
+        elif event.type == "ExecutionRedriven":
+            transitions += 1
+    return transitions
 
 
 def execution_usage(

@@ -20,7 +20,7 @@ EVENTS = [event(1, input='{"a":{"b/c":[1,2]}}', name="Price"), event(2, "TaskFai
 
 def test_a_payload_is_the_text_of_a_member():
     assert payload(EVENTS, 1, "input", "", 0) == {
-        "text": '{"a":{"b/c":[1,2]}}', "isJson": True, "offset": 0, "length": 19,
+        "text": '{"a":{"b/c":[1,2]}}', "isJson": True, "next": None, "length": 19,
     }  # fmt: skip
     assert payload(EVENTS, 2, "cause", "", 0)["isJson"] is False
     assert payload(EVENTS, 2, "input", "", 0)["text"] is None
@@ -28,16 +28,17 @@ def test_a_payload_is_the_text_of_a_member():
 
 def test_a_pointer_leads_to_a_part():
     assert payload(EVENTS, 1, "input", "/a/b~1c/1", 0)["text"] == "2"
-    for wrong in ("/a/x", "/a/b~1c/2", "/a/b~1c/-1"):
+    for wrong in ("/a/x", "/a/b~1c/2", "/a/b~1c/-1", "/a/b~1c/²", "/a/b~1c/01", f"/a/b~1c/{'1' * 5_000}"):
         with pytest.raises(ApiError, match="nothing at"):
             payload(EVENTS, 1, "input", wrong, 0)
 
 
 def test_a_long_payload_comes_in_pages():
-    long = [event(1, input="x" * (PAGE_CHARACTERS + 5))]
+    long = [event(1, input="🙂" * (PAGE_CHARACTERS + 5))]
     first = payload(long, 1, "input", "", 0)
     assert (len(first["text"]), first["length"]) == (PAGE_CHARACTERS, PAGE_CHARACTERS + 5)
-    assert payload(long, 1, "input", "", PAGE_CHARACTERS)["text"] == "xxxxx"
+    last = payload(long, 1, "input", "", first["next"])
+    assert (last["text"], last["next"]) == ("🙂" * 5, None)
 
 
 @pytest.mark.parametrize("number", [0, 3])

@@ -1,12 +1,13 @@
 // The page: which address shows which part, and the rail beside it.
 
 import { effect, html, render, signal } from './vendor.js';
-import { read } from './api.js';
+import { reachable, read } from './api.js';
 import { Executions } from './executions.js';
 import { count } from './format.js';
 import { Icon } from './icons.js';
 import { Machines } from './machines.js';
 import { route } from './navigation.js';
+import { Problem } from './parts.js';
 import { format } from './route.js';
 import { RunPage } from './run.js';
 
@@ -35,8 +36,8 @@ function Rail() {
     <a class="brand" href=${format('executions')}><img src="/console/static/mark.svg" alt="" width="22" height="22" />Statewright</a>
     ${item('executions', 'list', 'Executions', total)}
     ${item('machines', 'machine', 'State machines', null)}
-    <div class="foot"><span class=${trouble.value ? 'dot fail' : 'dot ok'}></span>
-      ${trouble.value ? 'not connected' : 'connected'} <code>${location.host}</code></div>
+    <div class="foot"><span class=${reachable.value ? 'dot ok' : 'dot fail'}></span>
+      ${reachable.value ? 'connected' : 'not connected'} <code>${location.host}</code></div>
   </nav>`;
 }
 
@@ -51,13 +52,14 @@ function Page() {
 
 function App() {
   return html`<${Rail} /><main class="main" id="main">
-    ${trouble.value ? html`<div class="banner fail" role="alert"><b>${trouble.value.message}</b></div>` : null}
+    ${trouble.value ? html`<${Problem} problem=${trouble.value} again=${look} />` : null}
     <${Page} /></main>`;
 }
 
 effect(() => {
   const now = route.value;
-  const name = now.page === 'execution' ? now.arn.split(':').pop() : now.page === 'machines' ? 'State machines' : 'Executions';
+  const names = { execution: now.arn.split(':').pop(), machines: 'State machines', executions: 'Executions', unknown: 'Not found' };
+  const name = names[now.page];
   document.title = `${name} · Statewright`;
 });
 

@@ -1,8 +1,9 @@
 // JSON as lines, and the difference of two values as lines. Pure.
 
-/** @typedef {{indent: number, text: string, tone: 'key' | 'text' | 'number' | 'plain', path: string, mark: '' | '+' | '-' | '~', name?: string}} Line */
+/** @typedef {{indent: number, text: string, tone: 'key' | 'text' | 'number' | 'plain', path: string, mark: '' | '+' | '-', name?: string}} Line */
 
 const LONGEST = 2000;
+const LONGEST_PATH = 500;
 
 /** A value as lines, at most so many. @param {unknown} value @param {number} most @returns {{lines: Line[], more: number}} */
 export function jsonLines(value, most) {
@@ -22,7 +23,7 @@ export function jsonLines(value, most) {
  * @param {Line['mark']} mark @param {(line: Line) => void} put
  */
 function walk(value, path, indent, name, comma, mark, put) {
-  const head = name === '' ? {} : { name };
+  const head = name === '' ? {} : { name: shortened(name) };
   if (value === null || typeof value !== 'object') {
     put({ indent, ...head, text: `${scalar(value)}${comma}`, tone: toneOf(value), path, mark });
     return;
@@ -36,7 +37,7 @@ function walk(value, path, indent, name, comma, mark, put) {
   }
   put({ indent, ...head, text: open, tone: 'plain', path, mark });
   entries.forEach(([key, one], index) => {
-    const inner = isList ? `${path}[${key}]` : path + step(/** @type {string} */ (key));
+    const inner = longer(path, isList ? `[${key}]` : step(/** @type {string} */ (key)));
     const end = index < entries.length - 1 ? ',' : '';
     walk(one, inner, indent + 1, isList ? '' : JSON.stringify(key), end, mark, put);
   });
@@ -48,10 +49,20 @@ function step(key) {
   return /^[A-Za-z_][A-Za-z0-9_]*$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
 }
 
+/** A path with a step more; a very long one is of no use, and every line has its own. @param {string} path @param {string} more */
+function longer(path, more) {
+  const text = path.endsWith('…') ? path : path + more;
+  return text.length > LONGEST_PATH ? `${text.slice(0, LONGEST_PATH)}…` : text;
+}
+
+/** @param {string} text */
+function shortened(text) {
+  return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
+}
+
 /** @param {unknown} value */
 function scalar(value) {
-  const text = JSON.stringify(value) ?? 'null';
-  return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
+  return shortened(JSON.stringify(value) ?? 'null');
 }
 
 /** @param {unknown} value @returns {Line['tone']} */
@@ -77,7 +88,7 @@ export function diffLines(before, after, most) {
  * @param {string} comma @param {(line: Line) => void} put
  */
 function compare(before, after, path, indent, name, comma, put) {
-  const head = name === '' ? {} : { name };
+  const head = name === '' ? {} : { name: shortened(name) };
   if (same(before, after)) {
     put({ indent, ...head, text: `${folded(after)}${comma}`, tone: after !== null && typeof after === 'object' ? 'plain' : toneOf(after), path, mark: '' });
     return;
@@ -91,9 +102,14 @@ function compare(before, after, path, indent, name, comma, put) {
   const keys = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   keys.forEach((key, index) => {
     const end = index < keys.length - 1 ? ',' : '';
-    compare(before[key], after[key], path + step(key), indent + 1, JSON.stringify(key), end, put);
+    compare(member(before, key), member(after, key), longer(path, step(key)), indent + 1, JSON.stringify(key), end, put);
   });
   put({ indent, text: `}${comma}`, tone: 'plain', path, mark: '' });
+}
+
+/** A member of its own: a key may be `constructor`. @param {Record<string, unknown>} value @param {string} key */
+function member(value, key) {
+  return Object.hasOwn(value, key) ? value[key] : undefined;
 }
 
 /** @param {unknown} value @returns {value is Record<string, unknown>} */

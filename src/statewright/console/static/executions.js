@@ -1,10 +1,11 @@
 // The list of executions, newest first, of all machines or one.
 
-import { html, useEffect, useState } from './vendor.js';
+import { html, useEffect, useRef, useState } from './vendor.js';
 import { read } from './api.js';
 import { go } from './navigation.js';
 import { ago, duration, instant, iso } from './format.js';
 import { StatusBadge } from './icons.js';
+import { Problem } from './parts.js';
 import { format } from './route.js';
 
 const STATUSES = [['', 'All'], ['RUNNING', 'Running'], ['SUCCEEDED', 'Succeeded'], ['FAILED', 'Failed'],
@@ -16,29 +17,38 @@ export function Executions({ route }) {
   const [rows, setRows] = useState(/** @type {any[] | null} */ (null));
   const [next, setNext] = useState(/** @type {string | null} */ (null));
   const [problem, setProblem] = useState(/** @type {Error | null} */ (null));
-  const load = async (/** @type {string | null} */ cursor, /** @type {AbortSignal} */ signal) => {
+  const [isReading, setReading] = useState(false);
+  const current = useRef(new AbortController());
+  const load = async (/** @type {string | null} */ cursor) => {
+    const { signal } = current.current;
+    setReading(true);
     try {
       const found = await read('executions', { status, machine, cursor }, signal);
+      if (signal.aborted) return;
       setRows((/** @type {any[] | null} */ before) => (cursor && before ? [...before, ...found.executions] : found.executions));
       setNext(found.next);
       setProblem(null);
     } catch (failure) {
-      if (!signal?.aborted) setProblem(/** @type {Error} */ (failure));
+      if (signal.aborted) return;
+      setProblem(/** @type {Error} */ (failure));
     }
+    setReading(false);
   };
   useEffect(() => {
     const stop = new AbortController();
+    current.current = stop;
     setRows(null);
-    load(null, stop.signal);
+    setNext(null);
+    load(null);
     return () => stop.abort();
   }, [status, machine]);
   return html`<header class="head"><div class="crumbs"><a href=${format('machines')}>State machines</a>${machine ? html`<span>/</span>${machine.split(':').pop()}` : null}</div>
     <h1>Executions</h1></header>
     <div class="tabs pill" role="group" aria-label="Status">${STATUSES.map(([value, words]) => html`<button
       aria-pressed=${value === status} onClick=${() => go(format('executions', '', { status: value, machine }))}>${words}</button>`)}</div>
-    ${problem ? html`<div class="banner fail" role="alert">${problem.message}</div>` : null}
+    ${problem ? html`<${Problem} problem=${problem} again=${() => load(rows ? next : null)} />` : null}
     ${rows ? html`<${Rows} rows=${rows} filtered=${Boolean(status || machine)} />` : problem ? null : html`<p class="faint">Reading…</p>`}
-    ${next ? html`<button class="more" onClick=${() => load(next, new AbortController().signal)}>Show older executions</button>` : null}`;
+    ${next ? html`<button class="more" disabled=${isReading} onClick=${() => load(next)}>Show older executions</button>` : null}`;
 }
 
 /** @param {{rows: any[], filtered: boolean}} props */
@@ -49,7 +59,7 @@ function Rows({ rows, filtered }) {
       : html`<h2>Nothing has run yet</h2><p>Start an execution with any AWS SDK, or with <code>statewright execution start MACHINE</code>.</p>`}</div>`;
   }
   const now = Date.now();
-  return html`<div class="card scroll"><table class="list"><thead><tr><th>Execution</th><th>Status</th><th>State machine</th><th>Started</th><th class="end">Took</th><th>Error</th></tr></thead>
+  return html`<div class="card scroll"><table class="list"><thead><tr><th>Execution</th><th>Status</th><th>State machine</th><th>Started (UTC)</th><th class="end">Took</th><th>Error</th></tr></thead>
     <tbody>${rows.map((row) => html`<tr key=${row.arn}>
       <td class="name"><a href=${format('execution', row.arn)}>${row.name}</a></td>
       <td><${StatusBadge} status=${row.status} /></td><td>${row.machine}</td>

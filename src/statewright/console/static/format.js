@@ -19,7 +19,7 @@ function two(s, big, bigName, small, smallName) {
 
 /** @param {number} value @param {number} digits */
 function trimmed(value, digits) {
-  return value.toFixed(digits).replace(/\.?0+$/, '');
+  return String(Number(value.toFixed(digits)));
 }
 
 /** @param {number} ms @returns {string} a place on the time axis: 0, +500 ms, +3.07 s */
@@ -58,6 +58,11 @@ export function ago(ms, now) {
   if (past < 3600000) return `${Math.floor(past / 60000)} min ago`;
   if (past < 86400000) return `${Math.floor(past / 3600000)} h ago`;
   return `${Math.floor(past / 86400000)} d ago`;
+}
+
+/** A name within a sentence: characters that nobody sees, or that turn what follows, are shown as such. @param {string} text */
+export function plain(text) {
+  return text.replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufffe\uffff]/g, '\ufffd');
 }
 
 /** @param {number} n @param {string} one @param {string} [many] */

@@ -1,8 +1,8 @@
 // The machine's graph with the run at one moment. Every number comes from the server's display list.
 
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from './vendor.js';
-import { duration, plural } from './format.js';
-import { Icon } from './icons.js';
+import { duration, plain, plural } from './format.js';
+import { Icon, toneWords } from './icons.js';
 import { lookAt, takenBy } from './model.js';
 
 const CHARACTER = 5.7;
@@ -22,14 +22,14 @@ export function Graph({ run, at, selected, icons, onSelect }) {
   }, [drawing, selected, zoom]);
   const looks = useMemo(() => new Map(run.states.map((/** @type {any} */ state) => [state.name, lookAt(state, at)])), [run, at]);
   const step = (/** @type {number} */ by) => {
-    const place = ZOOMS.findIndex((one) => one >= zoom - 0.01);
-    setZoom(ZOOMS[Math.min(ZOOMS.length - 1, Math.max(0, place + by))]);
+    const next = by > 0 ? ZOOMS.find((one) => one > zoom + 0.01) : ZOOMS.findLast((one) => one < zoom - 0.01);
+    if (next) setZoom(next);
   };
   const node = (/** @type {any} */ shape) => html`<${Node} key=${shape.name} shape=${shape} look=${looks.get(shape.name)} run=${run} at=${at}
     isSelected=${shape.name === selected} icons=${icons} onSelect=${onSelect} />`;
   const edges = [...drawing.edges].sort((one, other) => Number(other.kind === 'catch') - Number(one.kind === 'catch'));
   return html`<section class="graph card" aria-label="Graph"><div class="canvas" ref=${box}>
-    <svg width=${drawing.width * zoom} height=${drawing.height * zoom} viewBox=${`0 0 ${drawing.width} ${drawing.height}`}>
+    <svg width=${drawing.width * zoom} height=${drawing.height * zoom} viewBox=${`0 0 ${drawing.width} ${drawing.height}`} role="group" aria-label="States">
       ${drawing.boxes.map(node)}
       ${edges.map((edge) => html`<g><path class=${edge.kind === 'catch' ? 'edge catch' : 'edge'} d=${edge.line} />
         ${edge.arrow ? html`<path class=${edge.kind === 'catch' ? 'arrow catch' : 'arrow'} d=${edge.arrow} />` : null}</g>`)}
@@ -40,7 +40,7 @@ export function Graph({ run, at, selected, icons, onSelect }) {
     </svg></div>
     <div class="zoom"><button aria-label="Smaller" onClick=${() => step(-1)}><${Icon} name="minus" /></button><span>${Math.round(zoom * 100)} %</span>
       <button aria-label="Larger" onClick=${() => step(1)}><${Icon} name="plus" /></button>
-      <button aria-label="Fit" title="Fit (f)" onClick=${() => setZoom(fitting(box.current, drawing, true))}><${Icon} name="fit" /></button></div>
+      <button aria-label="Fit" onClick=${() => setZoom(fitting(box.current, drawing, true))}><${Icon} name="fit" /></button></div>
   </section>`;
 }
 
@@ -62,16 +62,27 @@ function fitting(box, drawing, whole = false) {
 
 /** @param {any} props */
 function Node({ shape, look, run, at, isSelected, icons, onSelect }) {
+  // While none of its visits goes on, a state looks the same at every event.
+  return useMemo(() => drawn({ shape, look, run, at, isSelected, icons, onSelect }),
+    [shape, run, isSelected, icons, onSelect, look?.begun, look?.done, look?.running ? at : 0]);
+}
+
+/** @param {any} props */
+function drawn({ shape, look, run, at, isSelected, icons, onSelect }) {
   const tone = look && look.begun ? look.tone : 'idle';
   const isBox = shape.panels.length > 0;
   const words = look && look.begun ? secondWords(shape, look, run, at) : shape.second[0];
   const second = cut(words, shape.room);
   const lower = second ? 0 : shape.alone;
   const choose = () => onSelect(shape.name);
-  const status = tone === 'idle' && !look?.begun ? 'not reached' : tone;
+  const press = (/** @type {KeyboardEvent} */ event) => {
+    if (event.key !== 'Enter' && event.key !== ' ') return;
+    event.preventDefault();
+    choose();
+  };
+  const status = toneWords(tone, look?.begun > 0, run.byName.get(shape.name)?.apart);
   return html`<g class=${`node on-${tone}${isBox ? ' box' : ''}${isSelected ? ' selected' : ''}${look?.begun ? '' : ' unreached'}`} role="button" tabindex="0"
-    aria-label=${`${shape.name}, ${shape.kind}, ${status}`} aria-pressed=${isSelected} data-state=${shape.name} onClick=${choose}
-    onKeyDown=${(/** @type {KeyboardEvent} */ event) => (event.key === 'Enter' ? choose() : null)}>
+    aria-label=${`${shape.name}, ${shape.kind}, ${status}`} aria-pressed=${isSelected} data-state=${shape.name} onClick=${choose} onKeyDown=${press}>
     <title>${[`${shape.name} (${shape.kind})`, shape.detail, ...shape.retries.map((/** @type {string} */ one) => `Retry ${one}`), shape.comment].filter(Boolean).join('\n').slice(0, 600)}</title>
     ${isSelected ? outline(shape.outline, 'ring', 3) : null}
     ${shape.sheets.map((/** @type {any} */ sheet) => rect(sheet, 'frame'))}
@@ -98,7 +109,8 @@ function secondWords(shape, look, run, at) {
   if (look.begun > 1) return `×${look.begun.toLocaleString('en-GB')}`;
   if (look.tone === 'caught') return `Caught · ${took}`;
   if (look.tone === 'fail') return `Failed · ${took}`;
-  if (shape.kind === 'Choice' && visit.next >= 0) return `→ ${run.states[visit.next].name}`;
+  if (look.tone === 'idle') return `Stopped · ${took}`;
+  if (shape.kind === 'Choice' && visit.next >= 0) return `→ ${plain(run.states[visit.next].name)}`;
   return visit.attempts.length > 1 && shape.kind === 'Task' ? `${took} · ${plural(visit.attempts.length, 'attempt')}` : took;
 }
 

@@ -48,8 +48,13 @@ export function StatusBadge({ status }) {
   return html`<span class=${`badge t-${tone}`}><${Icon} name=${icon} size=${12} />${words}</span>`;
 }
 
-/** The status of a state. @param {{tone: string, words?: string}} props */
+/** The status of a state in words. @param {string} tone @param {boolean} isReached @param {boolean} [isApart]  runs in child executions */
+export function toneWords(tone, isReached, isApart = false) {
+  if (tone !== 'idle') return TONES[tone][0];
+  return isReached ? 'Stopped' : isApart ? 'In child executions' : 'Not reached';
+}
+
+/** The status of a state. @param {{tone: string, words: string}} props */
 export function ToneBadge({ tone, words }) {
-  const [usual, icon] = TONES[tone];
-  return html`<span class=${`badge t-${tone}`}><${Icon} name=${icon} size=${12} />${words ?? usual}</span>`;
+  return html`<span class=${`badge t-${tone}`}><${Icon} name=${TONES[tone][1]} size=${12} />${words}</span>`;
 }

@@ -5,8 +5,8 @@
  *   error: string | null, waitedMs: number, length: number}} Attempt
  * @typedef {{index: number, state: number, parent: number, strand: number, kind: number, begin: number, end: number,
  *   beginMs: number, endMs: number, status: string, next: number, attempts: Attempt[]}} Visit
- * @typedef {{index: number, name: string, type: string, owner: number, next: string | null, waits: boolean, depth: number,
- *   visits: Visit[], ends: number[], first: number}} State
+ * @typedef {{index: number, name: string, type: string, owner: number, waits: boolean, apart: boolean, depth: number,
+ *   visits: Visit[], ends: number[], beginSums: number[], endSums: number[], first: number}} State
  * @typedef {{head: any, drawing: any, definition: any, states: State[], visits: Visit[], length: number,
  *   typeOf: (event: number) => string, msOf: (event: number) => number, visitOf: (event: number) => number,
  *   timeAt: (event: number) => number, endMs: number, edges: Map<string, number[]>, byName: Map<string, State>}} Run
@@ -42,7 +42,7 @@ export function makeRun(document) {
   }
   /** @type {State[]} */
   const states = document.states.map((/** @type {any} */ state, /** @type {number} */ index) => ({
-    ...state, index, depth: 0, visits: [], ends: [], first: Infinity,
+    ...state, index, depth: 0, visits: [], ends: [], beginSums: [], endSums: [], first: Infinity,
   }));
   for (const state of states) {
     for (let owner = state.owner; owner >= 0; owner = states[owner].owner) state.depth += 1;
@@ -52,7 +52,6 @@ export function makeRun(document) {
   for (const visit of visits) {
     const state = states[visit.state];
     state.visits.push(visit);
-    if (visit.end) state.ends.push(visit.end);
     if (visit.next >= 0 && visit.end) {
       const key = edgeKey(state.name, states[visit.next].name);
       const ends = edges.get(key);
@@ -63,7 +62,10 @@ export function makeRun(document) {
   const upwards = (/** @type {number} */ x, /** @type {number} */ y) => x - y;
   for (const state of states) {
     state.visits.sort((one, other) => one.begin - other.begin);
-    state.ends.sort(upwards);
+    const ended = state.visits.filter((visit) => visit.end).sort((one, other) => one.end - other.end);
+    state.ends = ended.map((visit) => visit.end);
+    state.beginSums = [0, ...summed(state.visits.map((visit) => visit.beginMs))];
+    state.endSums = [0, ...summed(ended.map((visit) => visit.endMs))];
     if (state.visits.length) state.first = state.visits[0].begin;
   }
   for (const ends of edges.values()) ends.sort(upwards);
@@ -107,7 +109,7 @@ export function countUpTo(sorted, value) {
 }
 
 /** How many visits of a state had begun. @param {State} state @param {number} event */
-function begunBy(state, event) {
+export function begunBy(state, event) {
   let low = 0;
   let high = state.visits.length;
   while (low < high) {
@@ -127,6 +129,18 @@ export function lookAt(state, event) {
   const visit = state.visits[begun - 1];
   if (running > 0) return { tone: waitingTone(state, 'run'), begun, done, running, visit };
   return { tone: toneOf(visit, event), begun, done, running, visit };
+}
+
+/** How long the visits of a state had lasted together. @param {State} state @param {Look} look @param {number} ms  the moment of the look */
+export function tookBy(state, look, ms) {
+  return state.endSums[look.done] + look.running * ms - state.beginSums[look.begun];
+}
+
+/** The visit to show of a state: one that was asked for, if it had begun, else the last that had.
+ * @param {State} state @param {Visit | undefined} wanted @param {number} event @returns {Visit | null} */
+export function visitAt(state, wanted, event) {
+  if (wanted && wanted.state === state.index && wanted.begin <= event) return wanted;
+  return state.visits[begunBy(state, event) - 1] ?? null;
 }
 
 /** A state under way waits, if only time or a token ends it. @param {State} state @param {Tone} tone @returns {Tone} */

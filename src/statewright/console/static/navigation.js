@@ -5,13 +5,39 @@ import { parse } from './route.js';
 
 /** @type {{value: import('./route.js').Route}} */
 export const route = signal(parse(location.pathname, location.search));
+
+// Browsers ignore or refuse many changes of the address in a short time, as of a run that plays.
+const PAUSE_MS = 250;
+/** @type {string | null} */
+let unwritten = null;
+let timer = 0;
+
 /** Goes to an address; `replace` for what the back button need not undo. @param {string} address @param {boolean} [replace] */
 export function go(address, replace = false) {
-  history[replace ? 'replaceState' : 'pushState'](null, '', address);
-  route.value = parse(location.pathname, location.search);
+  const { pathname, search } = new URL(address, location.href);
+  if (!replace) {
+    write();
+    history.pushState(null, '', address);
+  } else if (timer) {
+    unwritten = address;
+  } else {
+    history.replaceState(null, '', address);
+    timer = setTimeout(write, PAUSE_MS);
+  }
+  route.value = parse(pathname, search);
 }
 
+/** Writes the address that waits. */
+function write() {
+  clearTimeout(timer);
+  timer = 0;
+  if (unwritten !== null) history.replaceState(null, '', unwritten);
+  unwritten = null;
+}
+
+addEventListener('pagehide', write);
 addEventListener('popstate', () => {
+  unwritten = null;
   route.value = parse(location.pathname, location.search);
 });
 

@@ -3,11 +3,15 @@
 import { html, useEffect, useMemo, useState } from './vendor.js';
 import { diffLines, jsonLines } from './diff.js';
 import { duration, offset } from './format.js';
-import { Icon, ToneBadge } from './icons.js';
-import { toneOf, waitingTone } from './model.js';
+import { Icon, ToneBadge, toneWords } from './icons.js';
+import { begunBy, toneOf, waitingTone } from './model.js';
+import { Tabs } from './parts.js';
 import { sentence } from './words.js';
 
-const MOST_LINES = 2000;
+const FIRST_LINES = 300;
+const MOST_LINES = 3000;
+const MOST_ATTEMPTS = 50;
+/** @type {[string, string][]} */
 const TABS = [['input', 'Input'], ['output', 'Output'], ['changes', 'Changes'], ['attempts', 'Attempts'], ['definition', 'Definition']];
 
 /** @param {any} props */
@@ -15,32 +19,33 @@ export function Panel({ run, name, visit, at, tab, payloads, icons, onTab, onVis
   const state = run.byName.get(name);
   if (!state) return html`<aside class="inspector card"><p class="faint pad">Choose a state.</p></aside>`;
   const shape = [...run.drawing.states, ...run.drawing.boxes].find((/** @type {any} */ one) => one.name === name);
-  const reached = state.visits.filter((/** @type {any} */ one) => one.begin <= at);
-  const place = visit ? state.visits.indexOf(visit) : -1;
+  const begun = begunBy(state, at);
+  const place = visit ? begunBy(state, visit.begin) - 1 : -1;
   const tone = visit ? (waitingTone(state, toneOf(visit, at))) : 'idle';
   const isOver = visit && visit.end > 0 && visit.end <= at;
   const until = visit ? (isOver ? visit.endMs : run.timeAt(at)) : 0;
-  const shown = TABS.filter(([key]) => key !== 'attempts' || (visit && visit.attempts.length));
+  const shown = TABS.filter(([key]) => key !== 'attempts' || (visit && visit.attempts.length))
+    .map(([key, words]) => [key, words, key === 'attempts' ? html`<span class="pip">${visit.attempts.length}</span>` : null]);
   const active = shown.some(([key]) => key === tab) ? tab : visit ? 'input' : 'definition';
   return html`<aside class="inspector card" aria-label="State">
     <header class="what"><span class=${`tile t-${tone}`}>${icons ? html`<svg class="icon" width="18" height="18" viewBox="0 0 16 16" aria-hidden="true"><path d=${icons.kinds[shape?.kind ?? state.type]} /></svg>` : null}</span>
       <div><h2>${name}</h2><p class="faint">${[state.type, shape?.detail].filter(Boolean).join(' · ')}</p></div>
-      <${ToneBadge} tone=${tone} words=${visit && visit.status === 'stopped' && isOver ? 'Stopped' : undefined} /></header>
+      <${ToneBadge} tone=${tone} words=${toneWords(tone, Boolean(visit), state.apart)} /></header>
     ${visit ? html`<p class="facts"><b>${offset(visit.beginMs)}</b> entered <b>${duration(Math.max(0, until - visit.beginMs))}</b> ${isOver ? 'took' : 'so far'}
       ${visit.kind === 2 ? html` <b>#${visit.strand}</b> item` : null} <span>events ${visit.begin}${visit.end ? `–${isOver ? visit.end : at}` : ''}</span></p>
       ${state.visits.length > 1 ? html`<p class="visits"><button aria-label="Earlier visit" disabled=${place <= 0} onClick=${() => onVisit(state.visits[place - 1])}><${Icon} name="left" size=${12} /></button>
-        visit ${(place + 1).toLocaleString('en-GB')} of ${reached.length.toLocaleString('en-GB')}
-        <button aria-label="Later visit" disabled=${place >= reached.length - 1} onClick=${() => onVisit(state.visits[place + 1])}><${Icon} name="right" size=${12} /></button></p>` : null}
-      <p class=${`said t-${tone}`}>${sentence(run, visit, at)}</p>` : html`<p class="said t-idle">Not reached${at < run.length ? ' yet' : ''}.</p>`}
-    <div class="tabs" role="tablist">${shown.map(([key, words]) => html`<button role="tab" aria-selected=${key === active} onClick=${() => onTab(key)}>${words}
-      ${key === 'attempts' ? html`<span class="pip">${visit.attempts.length}</span>` : null}</button>`)}</div>
-    <div class="tabbody"><${Tab} key=${`${active} ${visit?.index}`} tab=${active} run=${run} state=${state} visit=${visit} isOver=${isOver} payloads=${payloads} /></div>
+        visit ${(place + 1).toLocaleString('en-GB')} of ${begun.toLocaleString('en-GB')}
+        <button aria-label="Later visit" disabled=${place >= begun - 1} onClick=${() => onVisit(state.visits[place + 1])}><${Icon} name="right" size=${12} /></button></p>` : null}
+      <p class=${`said t-${tone}`}>${sentence(run, visit, at)}</p>` : html`<p class="said t-idle">${state.apart ? 'Runs in child executions of a Map, which are executions of their own.' : `Not reached${at < run.length ? ' yet' : ''}.`}</p>`}
+    <${Tabs} items=${shown} chosen=${active} label="Parts of the visit" panel="part" onChoose=${onTab} />
+    <div class="tabbody" role="tabpanel" id="part" aria-labelledby=${`part-${active}`} tabindex="0"><${Tab} key=${`${active} ${visit?.index}`} tab=${active} run=${run} state=${state} visit=${visit} isOver=${isOver} payloads=${payloads} /></div>
   </aside>`;
 }
 
 /** @param {any} props */
 function Tab({ tab, run, state, visit, isOver, payloads }) {
-  if (tab === 'definition') return html`<${Json} value=${definitionOf(run.definition, state.name)} />`;
+  const definition = useMemo(() => (tab === 'definition' ? definitionOf(run.definition, state.name) : null), [tab, run, state]);
+  if (tab === 'definition') return html`<${Json} value=${definition} />`;
   if (!visit) return html`<p class="faint pad">There is nothing before the state is entered.</p>`;
   if (tab === 'input') return html`<${Stored} payloads=${payloads} event=${visit.begin} member="input" none="This state had no input." />`;
   if (tab === 'attempts') return html`<${Attempts} visit=${visit} payloads=${payloads} />`;
@@ -50,18 +55,22 @@ function Tab({ tab, run, state, visit, isOver, payloads }) {
   return html`<${Changes} visit=${visit} payloads=${payloads} />`;
 }
 
+const REST_MS = 60;
+
 /** Reads payloads of events. @param {any} payloads @param {[number, string][]} wanted @returns {{found: any[] | null, problem: Error | null}} */
 function usePayloads(payloads, wanted) {
   const [held, setHeld] = useState(/** @type {any} */ ({ found: null, problem: null }));
   const key = JSON.stringify(wanted);
   useEffect(() => {
     let isCurrent = true;
-    Promise.all(wanted.map(([event, member]) => payloads.read(event, member))).then(
+    // Visits that a run only passes, as it plays, are not read.
+    const timer = setTimeout(() => Promise.all(wanted.map(([event, member]) => payloads.read(event, member))).then(
       (found) => isCurrent && setHeld({ found, problem: null }),
       (problem) => isCurrent && setHeld({ found: null, problem }),
-    );
+    ), REST_MS);
     return () => {
       isCurrent = false;
+      clearTimeout(timer);
     };
   }, [payloads, key]);
   return held;
@@ -80,10 +89,16 @@ function Changes({ visit, payloads }) {
   const { found, problem } = usePayloads(payloads, [[visit.begin, 'input'], [visit.end, 'output'], [visit.end, 'assignedVariables']]);
   if (problem) return html`<p class="fail pad" role="alert">${problem.message}</p>`;
   if (!found) return html`<p class="faint pad">Reading…</p>`;
+  return html`<${Difference} found=${found} />`;
+}
+
+/** @param {any} props */
+function Difference({ found }) {
   const [input, output, variables] = found;
-  const { lines, more } = diffLines(input?.value, output?.value, MOST_LINES);
+  const { lines, more } = useMemo(() => diffLines(input?.value, output?.value, MOST_LINES), [found]);
+  const assigned = useMemo(() => (variables ? opened(variables.value) : null), [found]);
   return html`<${Lines} lines=${lines} more=${more} />
-    ${variables ? html`<h3 class="pad">Assigned variables</h3><${Json} value=${opened(variables.value)} />` : null}`;
+    ${variables ? html`<h3 class="pad">Assigned variables</h3><${Json} value=${assigned} />` : null}`;
 }
 
 /** Values of variables are JSON texts. @param {any} value */
@@ -100,11 +115,11 @@ function opened(value) {
 
 /** @param {any} props */
 function Attempts({ visit, payloads }) {
-  return html`<ol class="attempts">${visit.attempts.slice(0, 200).map((/** @type {any} */ one) => html`<li key=${one.number}>
-    <p><b>${one.number}</b> <${ToneBadge} tone=${one.failed ? 'fail' : one.end ? 'ok' : 'run'} words=${one.failed ? one.error ?? 'Failed' : undefined} />
+  return html`<ol class="attempts">${visit.attempts.slice(0, MOST_ATTEMPTS).map((/** @type {any} */ one) => html`<li key=${one.number}>
+    <p><b>${one.number}</b> <${ToneBadge} tone=${one.failed ? 'fail' : one.end ? 'ok' : 'run'} words=${one.failed ? one.error ?? 'Failed' : one.end ? 'Succeeded' : 'Running'} />
       <span class="faint">${offset(one.beginMs)}${one.endMs >= 0 ? ` · ${duration(one.endMs - one.beginMs)}` : ''}${one.waitedMs > 0 ? ` · then waited ${duration(one.waitedMs)}` : ''}</span></p>
     ${one.failed ? html`<${Cause} event=${one.end} payloads=${payloads} />` : null}</li>`)}</ol>
-    ${visit.attempts.length > 200 ? html`<p class="faint pad">and ${visit.attempts.length - 200} more</p>` : null}`;
+    ${visit.attempts.length > MOST_ATTEMPTS ? html`<p class="faint pad">and ${(visit.attempts.length - MOST_ATTEMPTS).toLocaleString('en-GB')} more</p>` : null}`;
 }
 
 /** @param {any} props */
@@ -116,18 +131,30 @@ function Cause({ event, payloads }) {
 /** @param {any} props */
 export function Json({ value, whole }) {
   const { lines, more } = useMemo(() => jsonLines(value, MOST_LINES), [value]);
-  return html`<${Lines} lines=${lines} more=${more} text=${whole?.text} length=${whole?.length} />`;
+  return html`<${Lines} lines=${lines} more=${more} whole=${whole} />`;
 }
 
 /** @param {any} props */
-function Lines({ lines, more, text, length }) {
+function Lines({ lines, more, whole }) {
   const [path, setPath] = useState('');
+  const [most, setMost] = useState(FIRST_LINES);
+  const left = Math.max(0, lines.length - most);
+  const shown = useMemo(() => lines.slice(0, most).map(drawn), [lines, most]);
   const over = (/** @type {any} */ event) => setPath(event.target.closest('[data-path]')?.dataset.path ?? '');
-  return html`<div class="json" onMouseOver=${over}>${lines.map((/** @type {any} */ line) => html`<div class=${`line m${line.mark === '+' ? 'add' : line.mark === '-' ? 'gone' : ''}`} data-path=${line.path}>
-      <span class="sign" aria-hidden="true">${line.mark}</span><span class=${`words i${Math.min(line.indent, 12)}`}>${line.name ? html`<span class="key">${line.name}</span>: ` : null}<span class=${`v-${line.tone}`}>${line.text}</span></span></div>`)}
-    ${more ? html`<div class="line faint">${more.toLocaleString('en-GB')} more lines</div>` : null}
-    ${text && length > text.length ? html`<div class="line faint">The payload has ${length.toLocaleString('en-GB')} characters; the first ${text.length.toLocaleString('en-GB')} are shown.</div>` : null}</div>
-    <div class="pathbar"><span>${path || 'Point at a value for its path'}</span>${text ? html`<button onClick=${() => navigator.clipboard?.writeText(text)}><${Icon} name="copy" size=${12} /> Copy</button>` : null}</div>`;
+  return html`<div class="json" onMouseOver=${over}>${shown}
+    ${left ? html`<button class="more" onClick=${() => setMost(MOST_LINES)}>Show ${left.toLocaleString('en-GB')} more lines</button>` : null}
+    ${more ? html`<div class="line faint">${more.toLocaleString('en-GB')} lines are not shown</div>` : null}
+    ${whole && !whole.isWhole ? html`<div class="line faint">Only the beginning of ${whole.length.toLocaleString('en-GB')} characters is shown.</div>` : null}</div>
+    <div class="pathbar"><span>${path || 'Point at a value for its path'}</span>${whole && navigator.clipboard ? html`<button onClick=${() => navigator.clipboard.writeText(whole.text)}><${Icon} name="copy" size=${12} /> Copy</button>` : null}</div>`;
+}
+
+const MARKS = { '+': ['add', 'added: '], '-': ['gone', 'removed: '] };
+
+/** @param {import('./diff.js').Line} line */
+function drawn(line) {
+  const [look, words] = line.mark === '+' || line.mark === '-' ? MARKS[line.mark] : ['', ''];
+  return html`<div class=${`line m${look}`} data-path=${line.path}><span class="sign" aria-hidden="true">${line.mark}</span>
+    <span class=${`words i${Math.min(line.indent, 12)}`}>${words ? html`<span class="unseen">${words}</span>` : null}${line.name ? html`<span class="key">${line.name}</span>: ` : null}<span class=${`v-${line.tone}`}>${line.text}</span></span></div>`;
 }
 
 /** The part of a definition that is a state. @param {any} definition @param {string} name @returns {any} */

@@ -2,7 +2,9 @@
 
 import { read } from './api.js';
 
-/** @typedef {{value: unknown, text: string, isJson: boolean, length: number}} Payload */
+/** @typedef {{value: unknown, text: string, isWhole: boolean, length: number}} Payload */
+
+const MOST_KEPT = 100;
 
 /** @param {string} arn */
 export function makePayloads(arn) {
@@ -16,6 +18,7 @@ export function makePayloads(arn) {
       if (!found) {
         found = whole(arn, event, member);
         kept.set(key, found);
+        if (kept.size > MOST_KEPT) kept.delete(/** @type {string} */ (kept.keys().next().value));
         found.catch(() => kept.delete(key));
       }
       return found;
@@ -28,14 +31,15 @@ const MOST_PAGES = 5;
 /** @param {string} arn @param {number} event @param {string} member @returns {Promise<Payload | null>} */
 async function whole(arn, event, member) {
   let text = '';
-  for (let page = 0; page < MOST_PAGES; page += 1) {
-    const found = await read('run/payload', { arn, event, member, offset: text.length });
+  let offset = 0;
+  for (let page = 1; ; page += 1) {
+    const found = await read('run/payload', { arn, event, member, offset });
     if (found.text === null) return null;
     text += found.text;
-    if (text.length >= found.length) return { value: found.isJson ? parsed(text) : text, text, isJson: found.isJson, length: found.length };
-    if (page === MOST_PAGES - 1) return { value: text, text, isJson: false, length: found.length };
+    if (found.next === null) return { value: found.isJson ? parsed(text) : text, text, isWhole: true, length: found.length };
+    if (page === MOST_PAGES) return { value: text, text, isWhole: false, length: found.length };
+    offset = found.next;
   }
-  return null;
 }
 
 /** @param {string} text */

@@ -2,13 +2,14 @@
 
 import { html, useEffect, useMemo, useState } from './vendor.js';
 import { read } from './api.js';
-import { go } from './navigation.js';
+import { go, route } from './navigation.js';
 import { Deck } from './deck.js';
 import { count, dollars, duration, instant, iso, offset } from './format.js';
 import { Graph } from './graph.js';
 import { Icon, StatusBadge } from './icons.js';
-import { firstSelection, makeRun, origin } from './model.js';
+import { begunBy, firstSelection, makeRun, origin, visitAt } from './model.js';
 import { Panel } from './panel.js';
+import { Problem } from './parts.js';
 import { makePayloads } from './payloads.js';
 import { format } from './route.js';
 
@@ -16,19 +17,21 @@ import { format } from './route.js';
 export function RunPage({ arn, query, icons }) {
   const [run, setRun] = useState(/** @type {any} */ (null));
   const [problem, setProblem] = useState(/** @type {any} */ (null));
-  const load = () => read('run', { arn }).then((document) => {
-    setRun(makeRun(document));
+  const load = () => read('run', { arn }).then(makeRun).then((found) => {
+    setRun(found);
     setProblem(null);
-  }, setProblem);
+  }).catch(setProblem);
   useEffect(() => {
     load();
   }, [arn]);
-  if (problem) {
+  const mayPass = problem && (problem.code === 'Unreachable' || problem.status >= 500);
+  if (problem && !mayPass) {
     return html`<div class="empty"><h1>${problem.code === 'ExecutionDoesNotExist' ? 'There is no such execution' : 'This cannot be shown'}</h1>
       <p>${problem.message}</p><p>${problem.code === 'ExecutionDoesNotExist' ? 'Its name may be wrong, or its retention is over and it was deleted. ' : ''}<a href=${format('executions')}>All executions</a></p></div>`;
   }
-  if (!run) return html`<p class="faint pad">Reading…</p>`;
-  return html`<${Run} run=${run} arn=${arn} query=${query} icons=${icons} reload=${load} />`;
+  const trouble = problem ? html`<${Problem} problem=${problem} again=${load} />` : null;
+  if (!run) return trouble ?? html`<p class="faint pad">Reading…</p>`;
+  return html`${trouble}<${Run} run=${run} arn=${arn} query=${query} icons=${icons} reload=${load} />`;
 }
 
 /** @param {any} props */
@@ -39,17 +42,25 @@ function Run({ run, arn, query, icons, reload }) {
   const first = at < run.length ? run.visits[run.visitOf(at)] ?? best : best;
   const name = query.state && run.byName.has(query.state) ? query.state : first ? run.states[first.state].name : run.states[0]?.name ?? '';
   const state = run.byName.get(name);
-  const reached = state ? state.visits.filter((/** @type {any} */ one) => one.begin <= at) : [];
-  const visit = reached.find((/** @type {any} */ one) => one.index === Number(query.visit)) ?? (first && !query.visit && reached.includes(first) ? first : reached[reached.length - 1]) ?? null;
-  const set = (/** @type {Record<string, any>} */ change) => go(format('execution', arn, { ...query, ...change }), true);
-  const onAt = (/** @type {number} */ event) => set({ at: event >= run.length ? null : event });
-  const onSelect = (/** @type {string} */ chosen) => set({ state: chosen, visit: null });
+  const visit = state ? visitAt(state, query.visit ? run.visits[Number(query.visit)] : first, at) : null;
+  const { set, onAt, onSelect, onView } = useMemo(() => actions(arn, run), [arn, run]);
   useKeys({ run, at, state, visit, onAt, set });
   return html`<${Head} run=${run} at=${at} reload=${reload} /><${Banner} run=${run} onSelect=${onSelect} />
     <div class="stage"><${Graph} run=${run} at=${at} selected=${name} icons=${icons} onSelect=${onSelect} />
       <${Panel} run=${run} name=${name} visit=${visit} at=${at} tab=${query.tab ?? (visit && visit.end && visit.status !== 'failed' ? 'changes' : 'input')} payloads=${payloads} icons=${icons}
         onTab=${(/** @type {string} */ tab) => set({ tab })} onVisit=${(/** @type {any} */ one) => set({ state: name, visit: one.index })} /></div>
-    <${Deck} run=${run} arn=${arn} at=${at} view=${query.view ?? 'timeline'} selected=${name} onAt=${onAt} onView=${(/** @type {string} */ view) => set({ view: view === 'timeline' ? null : view })} onSelect=${onSelect} />`;
+    <${Deck} run=${run} arn=${arn} at=${at} view=${query.view ?? 'timeline'} selected=${name} onAt=${onAt} onView=${onView} onSelect=${onSelect} />`;
+}
+
+/** What changes the address. They add to it as it is when they are called. @param {string} arn @param {any} run */
+function actions(arn, run) {
+  const set = (/** @type {Record<string, any>} */ change) => go(format('execution', arn, { ...route.value.query, ...change }), true);
+  return {
+    set,
+    onAt: (/** @type {number} */ event) => set({ at: event >= run.length ? null : event }),
+    onSelect: (/** @type {string} */ chosen) => set({ state: chosen, visit: null }),
+    onView: (/** @type {string} */ view) => set({ view: view === 'timeline' ? null : view }),
+  };
 }
 
 /** @param {any} props */
@@ -72,13 +83,13 @@ function Head({ run, at, reload }) {
 /** @param {any} props */
 function Banner({ run, onSelect }) {
   const { head } = run;
+  const began = useMemo(() => origin(run), [run]);
   if (head.quarantine) return html`<div class="banner fail" role="alert"><span><b>Held back.</b> ${head.quarantine}</span></div>`;
   if (head.status !== 'FAILED' && head.status !== 'TIMED_OUT' && head.status !== 'ABORTED') return null;
-  const began = origin(run);
   const state = began ? run.states[began.state].name : null;
   const error = began?.attempts.findLast((/** @type {any} */ one) => one.failed)?.error;
   const cause = typeof head.cause === 'string' && head.cause.length > 300 ? `${head.cause.slice(0, 299)}…` : head.cause;
-  return html`<div class="banner fail" role="alert"><${Icon} name="cross" /><span><b>${head.error ?? (head.status === 'ABORTED' ? 'Aborted' : 'Timed out')}</b>${cause ? `: ${cause}` : ''}
+  return html`<div class="banner fail" role="alert"><${Icon} name="cross" /><span><bdi><b>${head.error ?? (head.status === 'ABORTED' ? 'Aborted' : 'Timed out')}</b></bdi>${cause ? html`: <bdi>${cause}</bdi>` : ''}
     ${state ? html` <span class="faint">It began in <button class="link" onClick=${() => onSelect(state)}>${state}</button>${error && error !== head.error ? ` with ${error}` : ''}.</span>` : null}</span></div>`;
 }
 
@@ -89,7 +100,7 @@ function useKeys({ run, at, state, visit, onAt, set }) {
       const target = /** @type {HTMLElement} */ (event.target);
       if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) return;
       const beside = (/** @type {number} */ by) => {
-        const other = state && visit ? state.visits[state.visits.indexOf(visit) + by] : null;
+        const other = state && visit ? state.visits[begunBy(state, visit.begin) - 1 + by] : null;
         if (other) set({ state: state.name, visit: other.index, at: other.begin > at ? other.begin : run.length === at ? null : at });
       };
       /** @type {Record<string, () => void>} */

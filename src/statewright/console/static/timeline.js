@@ -2,7 +2,7 @@
 
 import { html, useLayoutEffect, useMemo, useRef, useState } from './vendor.js';
 import { duration, offset } from './format.js';
-import { countUpTo, lookAt, rowsOf, toneOf, waitingTone } from './model.js';
+import { countUpTo, lookAt, rowsOf, toneOf, tookBy, waitingTone } from './model.js';
 import { idleStretches, lanes, makeScale, ticks } from './scale.js';
 
 const MOST_BARS = 160;
@@ -28,6 +28,7 @@ export function Timeline({ run, at, selected, onAt, onSelect }) {
     if (head.current) head.current.style.left = percent(scale.at(ms));
   }, [scale, ms]);
   const down = (/** @type {any} */ event) => {
+    if (event.button) return;
     event.currentTarget.setPointerCapture(event.pointerId);
     setDragging(true);
     seek(event);
@@ -41,7 +42,7 @@ export function Timeline({ run, at, selected, onAt, onSelect }) {
   return html`<div class="timeline grow">
     <div class="axis"><span class="label">State</span>
       <div class="track" ref=${track} role="slider" tabindex="0" aria-label="Moment of the run" aria-valuemin="1" aria-valuemax=${run.length} aria-valuenow=${at}
-        aria-valuetext=${`event ${at}, ${offset(ms)}`} onPointerDown=${down} onPointerMove=${(/** @type {any} */ event) => (dragging ? seek(event) : null)} onPointerUp=${() => setDragging(false)} onKeyDown=${key}>
+        aria-valuetext=${`event ${at}, ${offset(ms)}`} onPointerDown=${down} onPointerMove=${(/** @type {any} */ event) => (dragging ? seek(event) : null)} onLostPointerCapture=${() => setDragging(false)} onKeyDown=${key}>
         ${ticks(scale, 8).filter((tick) => Math.abs(scale.at(tick) - scale.at(ms)) > NEAR_HEAD).map((tick) => html`<${At} key=${tick} share=${scale.at(tick)} className="tick">${offset(tick)}</${At}>`)}
         ${scale.pieces.filter((piece) => piece.folded).map((piece) => html`<${At} share=${(piece.from + piece.to) / 2} className="fold" title=${`${duration(piece.toMs - piece.fromMs)} of waiting, folded`}>≈ ${duration(piece.toMs - piece.fromMs)}</${At}>`)}
         <span class="head" ref=${head}>${offset(ms)}</span></div><span class="took">Took</span></div>
@@ -54,15 +55,13 @@ export function Timeline({ run, at, selected, onAt, onSelect }) {
 function Row({ run, state, at, ms, scale, isSelected, onSelect }) {
   const bars = useMemo(() => barsOf(run, state), [run, state]);
   const look = lookAt(state, at);
-  const visit = look.visit;
-  const reached = state.visits.slice(0, look.begun);
-  const took = reached.length === 1 && visit ? until(visit, at, ms) - visit.beginMs : sum(reached, at, ms);
   const isContainer = state.type === 'Parallel' || state.type === 'Map';
-  return html`<div class=${`row${isSelected ? ' on' : ''}${look.begun ? '' : ' later'}`} onClick=${() => onSelect(state.name)}>
+  // While none of its visits goes on, a row looks the same at every event.
+  return useMemo(() => html`<div class=${`row${isSelected ? ' on' : ''}${look.begun ? '' : ' later'}`} onClick=${() => onSelect(state.name)}>
     <button class=${`state d${Math.min(state.depth, 6)}`} aria-pressed=${isSelected}><span class=${`dot ${look.begun ? look.tone : 'idle'}`}></span>${state.name}
       ${state.visits.length > 1 ? html`<span class="faint">×${(look.begun || state.visits.length).toLocaleString('en-GB')}</span>` : null}</button>
     <div class=${`bars l${bars.lanes}${isContainer ? ' thin' : ''}`}>${bars.list.map((bar, place) => html`<${Bar} key=${place} bar=${bar} at=${at} ms=${ms} scale=${scale} kind=${state.type} waits=${waitingTone(state, 'run') === 'wait'} />`)}</div>
-    <span class="took">${look.begun ? duration(Math.max(0, took)) : ''}</span></div>`;
+    <span class="took">${look.begun ? duration(Math.max(0, tookBy(state, look, ms))) : ''}</span></div>`, [bars, scale, isSelected, onSelect, look.begun, look.done, look.running ? at : 0, look.running ? ms : 0]);
 }
 
 /** @param {any} props */
@@ -106,25 +105,26 @@ function barsOf(run, state) {
     tries.forEach((/** @type {any} */ one) => list.push({ begin: one.begin, end: one.end, beginMs: one.beginMs, endMs: one.endMs < 0 ? run.endMs : one.endMs,
       tone: one.failed ? 'fail' : one.end ? 'ok' : 'run', label: String(one.number), words: `attempt ${one.number}${one.error ? `, ${one.error}` : ''}: ` }));
   }
-  if (list.length > MOST_BARS) list = joined(list.filter((bar) => !bar.gap), run.endMs);
+  if (list.length > MOST_BARS) list = list.filter((bar) => !bar.gap);
+  for (let share = 1 / PIXELS; list.length > MOST_BARS; share *= 2) list = joined(list, Math.max(1, run.endMs) * share);
   const gaps = list.filter((bar) => bar.gap).map((bar) => ({ ...bar, lane: 0 }));
   const solid = list.filter((bar) => !bar.gap).sort((one, other) => one.beginMs - other.beginMs);
   const placed = lanes(solid, MOST_LANES).map(({ bar, lane }) => ({ ...bar, lane }));
   return { list: [...gaps, ...placed], lanes: Math.max(1, ...placed.map((bar) => bar.lane + 1)) };
 }
 
-/** Bars that would lie within one pixel or touch become one. @param {any[]} list @param {number} wholeMs */
-function joined(list, wholeMs) {
-  const pixel = Math.max(1, wholeMs) / PIXELS;
+/** Bars that lie so near, or touch, become one, if they look the same or are as short. @param {any[]} list @param {number} nearMs */
+function joined(list, nearMs) {
   /** @type {any[]} */
   const found = [];
   for (const bar of [...list].sort((one, other) => one.beginMs - other.beginMs)) {
     const last = found[found.length - 1];
-    if (last && bar.beginMs - last.endMs < pixel && (last.tone === bar.tone || bar.endMs - bar.beginMs < pixel)) {
+    if (last && bar.beginMs - last.endMs < nearMs && (last.tone === bar.tone || bar.endMs - bar.beginMs < nearMs)) {
       last.endMs = Math.max(last.endMs, bar.endMs);
-      last.end = Math.max(last.end, bar.end);
+      last.end = last.end && bar.end ? Math.max(last.end, bar.end) : 0;
       if (bar.tone === 'fail') last.tone = 'fail';
-      last.words = `${(last.many = (last.many ?? 1) + 1).toLocaleString('en-GB')} visits: `;
+      last.many = (last.many ?? 1) + (bar.many ?? 1);
+      last.words = `${last.many.toLocaleString('en-GB')} visits: `;
     } else {
       found.push({ ...bar, label: '' });
     }
@@ -147,16 +147,6 @@ function workOf(run) {
 /** @param {any} visit @param {any} run */
 function endMs(visit, run) {
   return visit.endMs < 0 ? run.endMs : visit.endMs;
-}
-
-/** @param {any} visit @param {number} at @param {number} ms */
-function until(visit, at, ms) {
-  return visit.end && visit.end <= at ? visit.endMs : ms;
-}
-
-/** @param {any[]} visits @param {number} at @param {number} ms */
-function sum(visits, at, ms) {
-  return visits.reduce((total, visit) => total + until(visit, at, ms) - visit.beginMs, 0);
 }
 
 /** @param {number} share */

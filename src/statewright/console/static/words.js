@@ -1,6 +1,9 @@
 // What happened to a visit, as a sentence. Pure.
 
-import { duration } from './format.js';
+import { duration, plain } from './format.js';
+
+/** @type {Record<string, string>} */
+const ENDS = { ABORTED: 'was aborted', TIMED_OUT: 'timed out' };
 
 /** @param {import('./model.js').Run} run @param {import('./model.js').Visit} visit @param {number} at @returns {string} */
 export function sentence(run, visit, at) {
@@ -13,17 +16,18 @@ export function sentence(run, visit, at) {
     if (state.waits) return 'Waiting for an answer with its task token.';
     return failed.length ? `Under way, attempt ${attempts.length}, after ${errors(failed)}.` : 'Under way.';
   }
-  const next = visit.next >= 0 ? run.states[visit.next].name : null;
+  const next = visit.next >= 0 ? plain(run.states[visit.next].name) : null;
   const type = run.states[visit.state].type;
+  const last = failed.length ? failed[failed.length - 1].error : null;
+  const error = last === null ? null : plain(last);
   if (visit.status === 'caught') {
-    const error = failed.length ? failed[failed.length - 1].error : null;
     return `Failed with ${error ?? 'an error'}${tries(failed)}; a Catch took it to ${next ?? 'the next state'}.`;
   }
-  if (visit.status === 'failed') {
-    const error = failed.length ? failed[failed.length - 1].error : null;
-    return error ? `Failed with ${error}${tries(failed)}.` : 'Failed.';
+  if (visit.status === 'failed') return error ? `Failed with ${error}${tries(failed)}.` : 'Failed.';
+  if (visit.status === 'stopped') {
+    const end = visit.end === run.length ? ENDS[run.head.status] : null;
+    return end ? `Stopped, because the execution ${end}.` : 'Stopped, because another state failed.';
   }
-  if (visit.status === 'stopped') return 'Stopped, because something else ended first.';
   if (type === 'Choice') return next ? `Chose ${next}.` : 'Chose.';
   if (!failed.length) return `Succeeded${next ? `, then ${next}` : ''}.`;
   const waits = failed.map((one) => one.waitedMs).filter((ms) => ms > 0).slice(0, 5);
@@ -35,7 +39,10 @@ export function sentence(run, visit, at) {
 function errors(failed) {
   /** @type {Map<string, number>} */
   const times = new Map();
-  for (const one of failed) times.set(one.error ?? 'an error', (times.get(one.error ?? 'an error') ?? 0) + 1);
+  for (const { error } of failed) {
+    const name = plain(error ?? 'an error');
+    times.set(name, (times.get(name) ?? 0) + 1);
+  }
   return [...times].map(([error, n]) => (n === 1 ? error : `${error} ${n} times`)).join(' and ');
 }
 
