@@ -210,3 +210,14 @@ def test_a_run_that_is_read_again_has_what_came_since(server):
     sfn.stop_execution(executionArn=arn, error="Enough")
     for _ in range(2):
         assert [row["id"] for row in read(server, "run/events", arn=arn, text="enough")["rows"]] == [3]
+
+
+def test_an_express_execution_is_listed_and_has_no_page(server):
+    sfn = server.client("stepfunctions")
+    definition = json.dumps({"StartAt": "A", "States": {"A": {"Type": "Succeed"}}})
+    made = sfn.create_state_machine(name="console-express", definition=definition, roleArn=ROLE, type="EXPRESS")
+    sfn.start_execution(stateMachineArn=made["stateMachineArn"], name="quick")
+    (row,) = read(server, "executions", machine=made["stateMachineArn"])["executions"]
+    assert (row["name"], row["type"]) == ("quick", "EXPRESS")
+    refused = read(server, "run", arn=row["arn"])
+    assert (refused["httpStatus"], refused["error"]) == (400, "NoHistory")

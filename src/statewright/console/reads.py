@@ -12,7 +12,7 @@ from typing import Final
 
 from statewright import __version__
 from statewright.api.operations import App
-from statewright.arn import EXECUTION, parse_arn
+from statewright.arn import EXECUTION, EXPRESS, parse_arn
 from statewright.console import payloads
 from statewright.console.drawings import icons
 from statewright.console.runs import Runs
@@ -39,8 +39,15 @@ class Console:
     _runs: dict[str, Runs] = field(default_factory=dict)
 
     def runs_of(self, arn: str) -> Runs:
-        """The runs of the region of an execution's ARN. Raises: ApiError (`InvalidArn`, `ExecutionDoesNotExist`)."""
-        region = parse_arn(arn, EXECUTION).region
+        """The runs of the region of an execution's ARN.
+
+        Raises: ApiError (`InvalidArn`, `ExecutionDoesNotExist`, `NoHistory` for an Express one).
+        """
+        parsed = parse_arn(arn, EXECUTION, EXPRESS)
+        if parsed.kind == EXPRESS:
+            text = "Express executions keep no history. What they log is in the log group of their state machine."
+            raise ApiError("NoHistory", text)
+        region = parsed.region
         app = self.app if self.app.regions is None else self.app.regions.running(region)
         if app is None:
             raise ApiError("ExecutionDoesNotExist", f"Execution Does Not Exist: '{arn}'")
@@ -185,6 +192,7 @@ def _listed(view: ExecutionView) -> JsonObject:
     return {
         "arn": view.execution_arn,
         "name": view.name,
+        "type": view.type,
         "machine": parse_arn(view.machine_arn).name,
         "status": view.status,
         "startedMs": view.started_ms,

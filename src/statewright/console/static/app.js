@@ -30,7 +30,7 @@ function Rail() {
   const found = server.value;
   const total = found ? Object.values(found.counts).reduce((sum, one) => sum + Number(one), 0) : null;
   const item = (/** @type {import('./route.js').Route['page']} */ to, /** @type {string} */ icon, /** @type {string} */ words, /** @type {number | null} */ number) => html`<a class=${page === to || (to === 'executions' && page === 'execution') ? 'item on' : 'item'}
-    href=${format(to)} aria-current=${page === to ? 'page' : null}><${Icon} name=${icon} /><span>${words}</span>
+    href=${format(to)} title=${words} aria-current=${page === to ? 'page' : null}><${Icon} name=${icon} /><span>${words}</span>
     ${number === null ? null : html`<span class="number">${count(number)}</span>`}</a>`;
   return html`<nav class="rail" aria-label="Pages">
     <a class="brand" href=${format('executions')}><img src="/console/static/mark.svg" alt="" width="22" height="22" />Statewright</a>

@@ -61,7 +61,7 @@ function Rows({ rows, filtered }) {
   const now = Date.now();
   return html`<div class="card scroll"><table class="list"><thead><tr><th>Execution</th><th>Status</th><th>State machine</th><th>Started (UTC)</th><th class="end">Took</th><th>Error</th></tr></thead>
     <tbody>${rows.map((row) => html`<tr key=${row.arn}>
-      <td class="name"><a href=${format('execution', row.arn)}>${row.name}</a></td>
+      <td class="name">${row.type === 'EXPRESS' ? html`${row.name} <span class="faint">Express</span>` : html`<a href=${format('execution', row.arn)}>${row.name}</a>`}</td>
       <td><${StatusBadge} status=${row.status} /></td><td>${row.machine}</td>
       <td title=${iso(row.startedMs)}>${instant(row.startedMs)} <span class="faint">${ago(row.startedMs, now)}</span></td>
       <td class="end">${row.stoppedMs === null ? html`<span class="faint">${duration(Math.max(0, now - row.startedMs))} so far</span>` : duration(row.stoppedMs - row.startedMs)}</td>

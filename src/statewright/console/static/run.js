@@ -77,7 +77,7 @@ function Head({ run, at, reload }) {
       ${fact('Duration', duration(run.endMs), head.status === 'RUNNING' ? 'so far' : '')}
       ${fact('Transitions', count(head.transitions))}${fact('Retries', count(head.retries))}
       ${fact('History', run.length.toLocaleString('en-GB'), 'events')}${fact('Cost in the cloud', dollars(head.usd), 'estimate')}
-      ${fact('Type', head.type === 'EXPRESS' ? 'Express' : 'Standard')}${head.redriveCount ? fact('Redrives', head.redriveCount) : null}</dl></header>`;
+      ${head.redriveCount ? fact('Redrives', head.redriveCount) : null}</dl></header>`;
 }
 
 /** @param {any} props */

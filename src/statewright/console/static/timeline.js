@@ -2,6 +2,7 @@
 
 import { html, useLayoutEffect, useMemo, useRef, useState } from './vendor.js';
 import { duration, offset } from './format.js';
+import { toneWords } from './icons.js';
 import { countUpTo, lookAt, rowsOf, toneOf, tookBy, waitingTone } from './model.js';
 import { idleStretches, lanes, makeScale, ticks } from './scale.js';
 
@@ -18,7 +19,7 @@ export function Timeline({ run, at, selected, onAt, onSelect }) {
   const head = useRef(/** @type {any} */ (null));
   const [dragging, setDragging] = useState(false);
   const ms = run.timeAt(at);
-  const times = useMemo(() => run.visits.length && run.length ? Array.from({ length: run.length }, (_, place) => run.msOf(place + 1)) : [], [run]);
+  const times = useMemo(() => Array.from({ length: run.length }, (_, place) => run.msOf(place + 1)), [run]);
   const seek = (/** @type {any} */ event) => {
     const box = track.current.getBoundingClientRect();
     const share = Math.min(1, Math.max(0, (event.clientX - box.left) / box.width));
@@ -58,7 +59,7 @@ function Row({ run, state, at, ms, scale, isSelected, onSelect }) {
   const isContainer = state.type === 'Parallel' || state.type === 'Map';
   // While none of its visits goes on, a row looks the same at every event.
   return useMemo(() => html`<div class=${`row${isSelected ? ' on' : ''}${look.begun ? '' : ' later'}`} onClick=${() => onSelect(state.name)}>
-    <button class=${`state d${Math.min(state.depth, 6)}`} aria-pressed=${isSelected}><span class=${`dot ${look.begun ? look.tone : 'idle'}`}></span>${state.name}
+    <button class=${`state d${Math.min(state.depth, 6)}`} aria-pressed=${isSelected}><span class=${`dot ${look.tone}`}></span>${state.name}<span class="unseen">, ${toneWords(look.tone, look.begun > 0)}</span>
       ${state.visits.length > 1 ? html`<span class="faint">×${(look.begun || state.visits.length).toLocaleString('en-GB')}</span>` : null}</button>
     <div class=${`bars l${bars.lanes}${isContainer ? ' thin' : ''}`}>${bars.list.map((bar, place) => html`<${Bar} key=${place} bar=${bar} at=${at} ms=${ms} scale=${scale} kind=${state.type} waits=${waitingTone(state, 'run') === 'wait'} />`)}</div>
     <span class="took">${look.begun ? duration(Math.max(0, tookBy(state, look, ms))) : ''}</span></div>`, [bars, scale, isSelected, onSelect, look.begun, look.done, look.running ? at : 0, look.running ? ms : 0]);
