@@ -47,8 +47,7 @@ class HttpClient:
     def __init__(self, addresses: Addresses | None = None) -> None:
         self._addresses = addresses
         self._direct = PoolManager(MOST_HOSTS, maxsize=MOST_KEPT)
-        if addresses is not None:
-            self._direct.pool_classes_by_scheme = _checking(addresses)
+        self._direct.pool_classes_by_scheme = _POOLS if addresses is None else _checking(addresses)
         self._proxies: dict[str, ProxyManager] = {}
 
     def send(self, request: Request, body_bytes: int, seconds: float = LONGEST_SECONDS) -> Response:
@@ -137,6 +136,25 @@ class _Timed(HTTPResponse):
         self.fp = io.BufferedReader(_Reading(sock))
 
 
+class _Plain(HTTPConnection):
+    response_class = _Timed
+
+
+class _Secure(HTTPSConnection):
+    response_class = _Timed
+
+
+class _PlainPool(HTTPConnectionPool):
+    ConnectionCls = _Plain
+
+
+class _SecurePool(HTTPSConnectionPool):
+    ConnectionCls = _Secure
+
+
+_POOLS: Final[dict[str, type[HTTPConnectionPool]]] = {"http": _PlainPool, "https": _SecurePool}
+
+
 def _checking(addresses: Addresses) -> dict[str, type[HTTPConnectionPool]]:
     """Pools whose connections check the address that they have reached, before anything is sent.
 
@@ -151,15 +169,11 @@ def _checking(addresses: Addresses) -> dict[str, type[HTTPConnectionPool]]:
             raise
         return reached
 
-    class Plain(HTTPConnection):
-        response_class = _Timed
-
+    class Plain(_Plain):
         def _new_conn(self) -> socket.socket:
             return check(super()._new_conn(), self.host)
 
-    class Secure(HTTPSConnection):
-        response_class = _Timed
-
+    class Secure(_Secure):
         def _new_conn(self) -> socket.socket:
             return check(super()._new_conn(), self.host)
 
@@ -188,7 +202,9 @@ def _through(proxy: str) -> ProxyManager:
     address = proxy if "://" in proxy else f"http://{proxy}"
     user = urlsplit(address).netloc.rpartition("@")[0]
     headers = make_headers(proxy_basic_auth=unquote(user)) if user else None
-    return ProxyManager(address, MOST_HOSTS, maxsize=MOST_KEPT, proxy_headers=headers)
+    manager = ProxyManager(address, MOST_HOSTS, maxsize=MOST_KEPT, proxy_headers=headers)
+    manager.pool_classes_by_scheme = _POOLS
+    return manager
 
 
 def _headed(headers: Mapping[str, str]) -> dict[str, str]:

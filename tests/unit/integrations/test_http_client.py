@@ -6,7 +6,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -103,6 +103,31 @@ def test_what_went_wrong_is_said_in_its_own_words(answer: bytes, text: str):
     with raw_server([answer]) as (port, _), pytest.raises(NoAnswer) as caught:
         get(HttpClient(), f"http://127.0.0.1:{port}/")
     assert str(caught.value) == text
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "slow.example"])
+def test_a_head_that_drips_ends_with_the_time_limit(host: str, monkeypatch: pytest.MonkeyPatch):
+    """Of a server, and of one behind a proxy."""
+    done = threading.Event()
+
+    def drip() -> None:
+        connection, _ = listening.accept()
+        with closing(connection), suppress(OSError):
+            connection.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+            for _ in range(500):
+                connection.sendall(b"x")
+                if done.wait(0.01):
+                    return
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{port}")
+        thread = threading.Thread(target=drip)
+        thread.start()
+        with pytest.raises(NoAnswer, match="timed out"):
+            HttpClient().send(Request("GET", f"http://{host}:{port}/", {}, None), 10, seconds=0.05)
+        done.set()
+        thread.join()
 
 
 def test_refused_connections_and_unknown_hosts_are_no_answer():
