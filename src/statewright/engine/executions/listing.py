@@ -150,8 +150,7 @@ class NewestRows:
         )
         reader.rows.extend(page.rows)
         reader.after, reader.is_over = page.next, page.next is None
-        if reader.rows:
-            self._put(reader)
+        self._put(reader)
 
     def _put(self, reader: _Reader) -> None:
         if reader.rows:
