@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { diffLines, jsonLines } from './diff.js';
 import { count, duration, plain } from './format.js';
-import { lookAt, makeRun, tookBy, visitAt } from './model.js';
+import { attemptsAt, lookAt, makeRun, tookBy, visitAt } from './model.js';
 import { format, parse } from './route.js';
 import { sentence } from './words.js';
 
@@ -39,3 +39,10 @@ assert.equal(visitAt(state, run.visits[1], 7), run.visits[1]);
 assert.equal(visitAt(state, run.visits[2], 2), run.visits[0]);
 assert.equal(visitAt(state, undefined, 1), null);
 assert.equal(sentence(run, run.visits[1], 7), 'Stopped, because the execution was aborted.');
+
+// An attempt that fails later goes on.
+const tried = { ...run.visits[0], attempts: [
+  { number: 1, begin: 2, end: 4, beginMs: 0, endMs: 5, failed: true, error: 'Busy', waitedMs: 1000, length: -1 },
+  { number: 2, begin: 6, end: 7, beginMs: 1005, endMs: 1006, failed: false, error: null, waitedMs: -1, length: -1 },
+] };
+assert.deepEqual([1, 3, 4, 6].map((at) => attemptsAt(tried, at).map((one) => one.failed)), [[], [false], [true], [true, false]]);

@@ -4,7 +4,7 @@ import { html, useEffect, useMemo, useRef, useState } from './vendor.js';
 import { Events } from './events.js';
 import { duration, offset } from './format.js';
 import { Icon, toneWords } from './icons.js';
-import { lookAt, rowsOf } from './model.js';
+import { attemptsAt, lookAt, rowsOf } from './model.js';
 import { Tabs } from './parts.js';
 import { Timeline } from './timeline.js';
 
@@ -71,7 +71,7 @@ function Table({ run, at, selected, onSelect }) {
       const { visit } = look;
       const took = visit && visit.end && visit.end <= at ? duration(visit.endMs - visit.beginMs) : '';
       return html`<tr key=${state.name} class=${state.name === selected ? 'on' : ''}><td class="name"><button class="link" onClick=${() => onSelect(state.name)}>${state.name}</button></td><td>${state.type}</td>
-        <td class=${`c-${look.tone}`}>${toneWords(look.tone, look.begun > 0, state.apart)}</td><td class="end">${look.begun}</td><td class="end">${visit?.attempts.length || ''}</td>
+        <td class=${`c-${look.tone}`}>${toneWords(look.tone, look.begun > 0, state.apart)}</td><td class="end">${look.begun}</td><td class="end">${visit ? attemptsAt(visit, at).length || '' : ''}</td>
         <td class="end">${look.begun ? offset(state.visits[0].beginMs) : ''}</td><td class="end">${took}</td><td>${visit && visit.next >= 0 && visit.end <= at ? run.states[visit.next].name : ''}</td></tr>`;
     })}</tbody></table></div>`;
 }

@@ -143,6 +143,12 @@ export function visitAt(state, wanted, event) {
   return state.visits[begunBy(state, event) - 1] ?? null;
 }
 
+/** The attempts of a visit that had begun; one that ended later goes on. @param {Visit} visit @param {number} event @returns {Attempt[]} */
+export function attemptsAt(visit, event) {
+  return visit.attempts.filter((one) => one.begin <= event)
+    .map((one) => (one.end > event ? { ...one, end: 0, endMs: -1, failed: false, error: null, waitedMs: -1 } : one));
+}
+
 /** A state under way waits, if only time or a token ends it. @param {State} state @param {Tone} tone @returns {Tone} */
 export function waitingTone(state, tone) {
   return tone === 'run' && (state.type === 'Wait' || state.waits) ? 'wait' : tone;

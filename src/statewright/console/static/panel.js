@@ -4,7 +4,7 @@ import { html, useEffect, useMemo, useState } from './vendor.js';
 import { diffLines, jsonLines } from './diff.js';
 import { duration, offset } from './format.js';
 import { Icon, ToneBadge, toneWords } from './icons.js';
-import { begunBy, toneOf, waitingTone } from './model.js';
+import { attemptsAt, begunBy, toneOf, waitingTone } from './model.js';
 import { Tabs } from './parts.js';
 import { sentence } from './words.js';
 
@@ -24,8 +24,9 @@ export function Panel({ run, name, visit, at, tab, payloads, icons, onTab, onVis
   const tone = visit ? (waitingTone(state, toneOf(visit, at))) : 'idle';
   const isOver = visit && visit.end > 0 && visit.end <= at;
   const until = visit ? (isOver ? visit.endMs : run.timeAt(at)) : 0;
-  const shown = TABS.filter(([key]) => key !== 'attempts' || (visit && visit.attempts.length))
-    .map(([key, words]) => [key, words, key === 'attempts' ? html`<span class="pip">${visit.attempts.length}</span>` : null]);
+  const attempts = visit ? attemptsAt(visit, at) : [];
+  const shown = TABS.filter(([key]) => key !== 'attempts' || attempts.length)
+    .map(([key, words]) => [key, words, key === 'attempts' ? html`<span class="pip">${attempts.length}</span>` : null]);
   const active = shown.some(([key]) => key === tab) ? tab : visit ? 'input' : 'definition';
   return html`<aside class="inspector card" aria-label="State">
     <header class="what"><span class=${`tile t-${tone}`}>${icons ? html`<svg class="icon" width="18" height="18" viewBox="0 0 16 16" aria-hidden="true"><path d=${icons.kinds[shape?.kind ?? state.type]} /></svg>` : null}</span>
@@ -38,17 +39,17 @@ export function Panel({ run, name, visit, at, tab, payloads, icons, onTab, onVis
         <button aria-label="Later visit" disabled=${place >= begun - 1} onClick=${() => onVisit(state.visits[place + 1])}><${Icon} name="right" size=${12} /></button></p>` : null}
       <p class=${`said t-${tone}`}>${sentence(run, visit, at)}</p>` : html`<p class="said t-idle">${state.apart ? 'Runs in child executions of a Map, which are executions of their own.' : `Not reached${at < run.length ? ' yet' : ''}.`}</p>`}
     <${Tabs} items=${shown} chosen=${active} label="Parts of the visit" panel="part" onChoose=${onTab} />
-    <div class="tabbody" role="tabpanel" id="part" aria-labelledby=${`part-${active}`} tabindex="0"><${Tab} key=${`${active} ${visit?.index}`} tab=${active} run=${run} state=${state} visit=${visit} isOver=${isOver} payloads=${payloads} /></div>
+    <div class="tabbody" role="tabpanel" id="part" aria-labelledby=${`part-${active}`} tabindex="0"><${Tab} key=${`${active} ${visit?.index}`} tab=${active} run=${run} state=${state} visit=${visit} attempts=${attempts} isOver=${isOver} payloads=${payloads} /></div>
   </aside>`;
 }
 
 /** @param {any} props */
-function Tab({ tab, run, state, visit, isOver, payloads }) {
+function Tab({ tab, run, state, visit, attempts, isOver, payloads }) {
   const definition = useMemo(() => (tab === 'definition' ? definitionOf(run.definition, state.name) : null), [tab, run, state]);
   if (tab === 'definition') return html`<${Json} value=${definition} />`;
   if (!visit) return html`<p class="faint pad">There is nothing before the state is entered.</p>`;
   if (tab === 'input') return html`<${Stored} payloads=${payloads} event=${visit.begin} member="input" none="This state had no input." />`;
-  if (tab === 'attempts') return html`<${Attempts} visit=${visit} payloads=${payloads} />`;
+  if (tab === 'attempts') return html`<${Attempts} attempts=${attempts} payloads=${payloads} />`;
   if (!isOver) return html`<p class="faint pad">There is no output yet.</p>`;
   if (visit.status === 'failed' || visit.status === 'stopped') return html`<p class="faint pad">It ended without output.</p>`;
   if (tab === 'output') return html`<${Stored} payloads=${payloads} event=${visit.end} member="output" none="This state had no output." />`;
@@ -114,12 +115,12 @@ function opened(value) {
 }
 
 /** @param {any} props */
-function Attempts({ visit, payloads }) {
-  return html`<ol class="attempts">${visit.attempts.slice(0, MOST_ATTEMPTS).map((/** @type {any} */ one) => html`<li key=${one.number}>
+function Attempts({ attempts, payloads }) {
+  return html`<ol class="attempts">${attempts.slice(0, MOST_ATTEMPTS).map((/** @type {any} */ one) => html`<li key=${one.number}>
     <p><b>${one.number}</b> <${ToneBadge} tone=${one.failed ? 'fail' : one.end ? 'ok' : 'run'} words=${one.failed ? one.error ?? 'Failed' : one.end ? 'Succeeded' : 'Running'} />
       <span class="faint">${offset(one.beginMs)}${one.endMs >= 0 ? ` · ${duration(one.endMs - one.beginMs)}` : ''}${one.waitedMs > 0 ? ` · then waited ${duration(one.waitedMs)}` : ''}</span></p>
     ${one.failed ? html`<${Cause} event=${one.end} payloads=${payloads} />` : null}</li>`)}</ol>
-    ${visit.attempts.length > MOST_ATTEMPTS ? html`<p class="faint pad">and ${(visit.attempts.length - MOST_ATTEMPTS).toLocaleString('en-GB')} more</p>` : null}`;
+    ${attempts.length > MOST_ATTEMPTS ? html`<p class="faint pad">and ${(attempts.length - MOST_ATTEMPTS).toLocaleString('en-GB')} more</p>` : null}`;
 }
 
 /** @param {any} props */

@@ -1,6 +1,7 @@
 // What happened to a visit, as a sentence. Pure.
 
 import { duration, plain } from './format.js';
+import { attemptsAt } from './model.js';
 
 /** @type {Record<string, string>} */
 const ENDS = { ABORTED: 'was aborted', TIMED_OUT: 'timed out' };
@@ -8,13 +9,15 @@ const ENDS = { ABORTED: 'was aborted', TIMED_OUT: 'timed out' };
 /** @param {import('./model.js').Run} run @param {import('./model.js').Visit} visit @param {number} at @returns {string} */
 export function sentence(run, visit, at) {
   const isOver = visit.end > 0 && visit.end <= at;
-  const attempts = visit.attempts.filter((one) => one.begin <= at);
-  const failed = attempts.filter((one) => one.failed && one.end <= at);
+  const attempts = attemptsAt(visit, at);
+  const failed = attempts.filter((one) => one.failed);
   if (!isOver) {
     const state = run.states[visit.state];
     if (state.type === 'Wait') return 'Waiting.';
     if (state.waits) return 'Waiting for an answer with its task token.';
-    return failed.length ? `Under way, attempt ${attempts.length}, after ${errors(failed)}.` : 'Under way.';
+    if (!failed.length) return 'Under way.';
+    const now = failed.length < attempts.length ? `Under way, attempt ${attempts.length}` : 'Waiting to try again';
+    return `${now}, after ${errors(failed)}.`;
   }
   const next = visit.next >= 0 ? plain(run.states[visit.next].name) : null;
   const type = run.states[visit.state].type;
