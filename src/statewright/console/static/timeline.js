@@ -10,6 +10,7 @@ const MOST_BARS = 160;
 const MOST_LANES = 6;
 const PIXELS = 600;
 const NEAR_HEAD = 0.045;
+const NEAR_FOLD = 0.07;
 
 /** @param {any} props */
 export function Timeline({ run, at, selected, onAt, onSelect }) {
@@ -19,6 +20,9 @@ export function Timeline({ run, at, selected, onAt, onSelect }) {
   const head = useRef(/** @type {any} */ (null));
   const [dragging, setDragging] = useState(false);
   const ms = run.timeAt(at);
+  const folds = scale.pieces.filter((piece) => piece.folded);
+  // Labels that would lie under another one are left out.
+  const isFree = (/** @type {number} */ share) => Math.abs(share - scale.at(ms)) > NEAR_HEAD && folds.every((fold) => Math.abs(share - (fold.from + fold.to) / 2) > NEAR_FOLD);
   const times = useMemo(() => Array.from({ length: run.length }, (_, place) => run.msOf(place + 1)), [run]);
   const seek = (/** @type {any} */ event) => {
     const box = track.current.getBoundingClientRect();
@@ -44,8 +48,8 @@ export function Timeline({ run, at, selected, onAt, onSelect }) {
     <div class="axis"><span class="label">State</span>
       <div class="track" ref=${track} role="slider" tabindex="0" aria-label="Moment of the run" aria-valuemin="1" aria-valuemax=${run.length} aria-valuenow=${at}
         aria-valuetext=${`event ${at}, ${offset(ms)}`} onPointerDown=${down} onPointerMove=${(/** @type {any} */ event) => (dragging ? seek(event) : null)} onLostPointerCapture=${() => setDragging(false)} onKeyDown=${key}>
-        ${ticks(scale, 8).filter((tick) => Math.abs(scale.at(tick) - scale.at(ms)) > NEAR_HEAD).map((tick) => html`<${At} key=${tick} share=${scale.at(tick)} className="tick">${offset(tick)}</${At}>`)}
-        ${scale.pieces.filter((piece) => piece.folded).map((piece) => html`<${At} share=${(piece.from + piece.to) / 2} className="fold" title=${`${duration(piece.toMs - piece.fromMs)} of waiting, folded`}>≈ ${duration(piece.toMs - piece.fromMs)}</${At}>`)}
+        ${ticks(scale, 8).filter((tick) => isFree(scale.at(tick))).map((tick) => html`<${At} key=${tick} share=${scale.at(tick)} className="tick">${offset(tick)}</${At}>`)}
+        ${folds.map((piece) => html`<${At} share=${(piece.from + piece.to) / 2} className="fold" title=${`${duration(piece.toMs - piece.fromMs)} of waiting, folded`}>≈ ${duration(piece.toMs - piece.fromMs)}</${At}>`)}
         <span class="head" ref=${head}>${offset(ms)}</span></div><span class="took">Took</span></div>
     <div class="rows">${rows.map((state) => html`<${Row} key=${state.name} run=${run} state=${state} at=${at} ms=${ms} scale=${scale} isSelected=${state.name === selected} onSelect=${onSelect} />`)}
       <div class="over"><div class="overtrack">${ticks(scale, 8).map((tick) => html`<${At} key=${tick} share=${scale.at(tick)} className="gridline" />`)}<${At} share=${scale.at(ms)} className="playhead" /></div></div></div>
