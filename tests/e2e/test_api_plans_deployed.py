@@ -17,7 +17,7 @@ Resources:
   Lines: {{Type: AWS::Logs::LogGroup, Properties: {{LogGroupName: /apis/deployed}}}}
   Waiting: {{Type: AWS::SQS::Queue}}
   Role: {{Type: AWS::ApiGateway::Account, Properties: {{CloudWatchRoleArn: "arn:aws:iam::000000000000:role/logs"}}}}
-  Shop: {{Type: AWS::ApiGateway::RestApi, Properties: {{Name: shop}}}}
+  Shop: {{Type: AWS::ApiGateway::RestApi, Properties: {{Name: plans-shop}}}}
   Pets:
     Type: AWS::ApiGateway::Resource
     Properties: {{RestApiId: !Ref Shop, ParentId: !GetAtt Shop.RootResourceId, PathPart: pets}}
@@ -54,7 +54,7 @@ Resources:
   Link:
     Type: AWS::ApiGateway::UsagePlanKey
     Properties: {{KeyId: !Ref Client, KeyType: API_KEY, UsagePlanId: !Ref Basic}}
-  Web: {{Type: AWS::ApiGatewayV2::Api, Properties: {{Name: web, ProtocolType: HTTP}}}}
+  Web: {{Type: AWS::ApiGatewayV2::Api, Properties: {{Name: plans-web, ProtocolType: HTTP}}}}
   ToQueue:
     Type: AWS::ApiGatewayV2::Integration
     Properties:
@@ -97,8 +97,8 @@ def test_keys_plans_and_settings_of_a_template(server: Server, statewright: Any)
         return [called(server, api, "GET", path, key).status for _ in range(times)]
 
     deployed(statewright, stage=LIMITS)
-    shop = next(one["id"] for one in rest.get_rest_apis()["items"] if one["name"] == "shop")
-    web = next(one["ApiId"] for one in server.client("apigatewayv2").get_apis()["Items"] if one["Name"] == "web")
+    shop = next(one["id"] for one in rest.get_rest_apis()["items"] if one["name"] == "plans-shop")
+    web = next(one["ApiId"] for one in server.client("apigatewayv2").get_apis()["Items"] if one["Name"] == "plans-web")
     assert called(server, shop, "GET", "/prod/pets").status == 403
     # The first one above took a token, as throttles come before keys.
     assert statuses(shop, "/prod/pets", 2) == [200, 429]
