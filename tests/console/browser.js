@@ -56,7 +56,13 @@ async function walk(page) {
   const last = { event: await slider.getAttribute('aria-valuenow'), reached: await page.locator('.node:not(.unreached)').count(), chips: await page.locator('.title .t-accent').count() };
   const elements = await page.evaluate(() => document.querySelectorAll('*').length);
   const markup = await page.evaluate(() => document.querySelectorAll('main b b, main script, main img').length);
+  await page.locator('[data-state="Begin"]').press(' ');
+  const pressed = await page.locator('.inspector h2').innerText();
+  const pages = await page.locator('.rail').getByRole('link', { name: 'State machines' }).count();
+  await page.goto(`${address}/console/execution/${arn}?view=x&tab=x&at=x&visit=x&state=constructor`);
+  await page.getByRole('slider').waitFor();
+  const odd = { chosen: await page.getByRole('tab', { selected: true }).allInnerTexts(), state: await page.locator('.inspector h2').innerText() };
   await page.goto(`${address}/console/execution/${arn}-missing`);
   const missing = await page.locator('.empty h1').innerText();
-  return { machines, selected, said, banner, input, found, table, graph, first, last, elements, markup, missing };
+  return { machines, selected, said, banner, input, found, table, graph, first, last, elements, markup, pressed, pages, odd, missing };
 }

@@ -96,3 +96,13 @@ def test_the_axis_is_a_slider_over_the_events(report):
 
 def test_a_page_is_small(report):
     assert max(shown["elements"] for shown in report["shown"].values()) < 3_000
+
+
+def test_keys_choose_states_and_narrow_pages_keep_their_links(report):
+    assert {(shown["pressed"], shown["pages"]) for shown in report["shown"].values()} == {("Begin", 1)}
+
+
+def test_an_address_with_wrong_values_shows_the_first_view(report):
+    for shown in report["shown"].values():
+        assert [text.strip() for text in shown["odd"]["chosen"]] == ["Input", "Timeline"]
+        assert shown["odd"]["state"] == HOSTILE

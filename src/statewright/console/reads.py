@@ -58,7 +58,7 @@ class Console:
 
 
 async def me(console: Console, _given: Given) -> JsonObject:
-    """The server: `{version, region, account, regions, icons, counts}`."""
+    """The server: `{version, region, account, regions, icons}`."""
     app = console.app
     return {
         "version": __version__,
@@ -66,7 +66,6 @@ async def me(console: Console, _given: Given) -> JsonObject:
         "account": app.config.account,
         "regions": app.regions.names() if app.regions is not None else [app.config.region],
         "icons": icons(),
-        "counts": dict(await app.engine.shard.store.executions.count_by_status(None)),
     }
 
 

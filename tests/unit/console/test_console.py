@@ -17,14 +17,8 @@ from tests.unit.api.asgi import SIGNED, Reply, request
 HERE = "http://127.0.0.1:4566"
 
 
-async def no_counts(_machine: int | None) -> dict[str, int]:
-    return {}
-
-
 def api_with_console(config: Config | None = None) -> Api:
-    executions = SimpleNamespace(count_by_status=no_counts)
-    engine: Any = SimpleNamespace(shard=SimpleNamespace(store=SimpleNamespace(executions=executions)))
-    app = app_of(config, engine=engine)
+    app = app_of(config, engine=SimpleNamespace())
     return Api(app, pages=ConsoleApp(app))
 
 

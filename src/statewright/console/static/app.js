@@ -3,7 +3,6 @@
 import { effect, html, render, signal } from './vendor.js';
 import { reachable, read } from './api.js';
 import { Executions } from './executions.js';
-import { count } from './format.js';
 import { Icon } from './icons.js';
 import { Machines } from './machines.js';
 import { route } from './navigation.js';
@@ -27,15 +26,12 @@ async function look() {
 
 function Rail() {
   const { page } = route.value;
-  const found = server.value;
-  const total = found ? Object.values(found.counts).reduce((sum, one) => sum + Number(one), 0) : null;
-  const item = (/** @type {import('./route.js').Route['page']} */ to, /** @type {string} */ icon, /** @type {string} */ words, /** @type {number | null} */ number) => html`<a class=${page === to || (to === 'executions' && page === 'execution') ? 'item on' : 'item'}
-    href=${format(to)} title=${words} aria-current=${page === to ? 'page' : null}><${Icon} name=${icon} /><span>${words}</span>
-    ${number === null ? null : html`<span class="number">${count(number)}</span>`}</a>`;
+  const item = (/** @type {import('./route.js').Route['page']} */ to, /** @type {string} */ icon, /** @type {string} */ words) => html`<a class=${page === to || (to === 'executions' && page === 'execution') ? 'item on' : 'item'}
+    href=${format(to)} title=${words} aria-current=${page === to ? 'page' : null}><${Icon} name=${icon} /><span>${words}</span></a>`;
   return html`<nav class="rail" aria-label="Pages">
     <a class="brand" href=${format('executions')}><img src="/console/static/mark.svg" alt="" width="22" height="22" />Statewright</a>
-    ${item('executions', 'list', 'Executions', total)}
-    ${item('machines', 'machine', 'State machines', null)}
+    ${item('executions', 'list', 'Executions')}
+    ${item('machines', 'machine', 'State machines')}
     <div class="foot"><span class=${reachable.value ? 'dot ok' : 'dot fail'}></span>
       ${reachable.value ? 'connected' : 'not connected'} <code>${location.host}</code></div>
   </nav>`;
