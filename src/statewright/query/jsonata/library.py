@@ -34,6 +34,7 @@ from statewright.query.jsonata.errors import (
 )
 from statewright.query.jsonata.functions import DEFINITIONS, KEPT, Host
 from statewright.query.jsonata.guards import MAX_SEQUENCE, MEMORY_SIGNAL, mangled, rewrite
+from statewright.query.jsonata.loading import jsonatapy
 from statewright.query.jsonata.parser import Node, parse
 from statewright.query.scope import UNDEFINED, Scope
 
@@ -181,10 +182,8 @@ class _Code:
     __slots__ = ("calls", "compiled", "converted", "host", "lent")
 
     def __init__(self, text: str, facts: Facts, *, brief: bool = False) -> None:
-        import jsonatapy
-
         try:
-            compiled = jsonatapy.compile(
+            compiled = jsonatapy().compile(
                 text,
                 timeout=BRIEF_MS if brief else TIMEOUT_MS,
                 max_stack_depth=MAX_STACK_DEPTH,
@@ -246,8 +245,6 @@ class _Data:
         """Ensure a handle that has these parts; False if the data has values that the library cannot hold."""
         if self.unusable or needs <= self.handle_parts:
             return not self.unusable
-        import jsonatapy
-
         parts = self.handle_parts | needs
         variables: Mapping[str, Json] = self.root["v"]
         root = {
@@ -256,7 +253,7 @@ class _Data:
             "now": self.root["now"],
         }
         try:
-            data = jsonatapy.JsonataData(root)
+            data = jsonatapy().JsonataData(root)
         except Exception:  # if the touched parts are at fault, evaluating them will raise
             self.unusable = True
             return False
