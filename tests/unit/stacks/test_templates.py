@@ -226,6 +226,23 @@ def test_parameters_that_violate_a_rule_are_refused() -> None:
             created(cloud, "other", wrong, Parameters=given)
 
 
+def test_rules_have_conditions_within_conditions() -> None:
+    """The rule that the CDK writes into every template."""
+    older: Json = {"Fn::Contains": [["1", "2", "3"], {"Ref": "Version"}]}
+    rule: Json = {"Assertions": [{"Assert": {"Fn::Not": [older]}, "AssertDescription": "bootstrap again"}]}
+    both: Json = {"Assertions": [{"Assert": {"Fn::Or": [older, {"Fn::Equals": [{"Ref": "Version"}, "21"]}]}}]}
+    body = template(
+        {"Q": queue()}, Rules={"Older": rule, "Known": both},
+        Parameters={"Version": {"Type": "String", "Default": "21"}},
+    )  # fmt: skip
+    with clouds() as (_, cloud):
+        created(cloud, "shop", body)
+        with pytest.raises(ClientError, match="rule Older: bootstrap again"):
+            created(cloud, "old", body, Parameters=[{"ParameterKey": "Version", "ParameterValue": "2"}])
+        with pytest.raises(ClientError, match="rule Known: an assertion does not hold"):
+            created(cloud, "new", body, Parameters=[{"ParameterKey": "Version", "ParameterValue": "22"}])
+
+
 def test_one_object_is_not_included_without_end() -> None:
     include = {"Fn::Transform": {"Name": "AWS::Include", "Parameters": {"Location": "s3://parts/many.json"}}}
     with clouds() as (system, cloud):

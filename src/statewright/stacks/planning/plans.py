@@ -220,12 +220,18 @@ def _check_rules(stack: Stack) -> None:
 
 
 def _holds(stack: Stack, rule: str, condition: Json) -> bool:
-    """The value of a rule's condition. Raises: ApiError."""
-    if isinstance(condition, dict) and set(condition) == {"Fn::Contains"}:
-        given = stack.fold(condition["Fn::Contains"], ("Rules", rule))
+    """The value of a rule's condition, which may have `Fn::Contains` in it at any depth. Raises: ApiError."""
+    name, given = next(iter(condition.items())) if isinstance(condition, dict) and len(condition) == 1 else ("", None)
+    if name == "Fn::Contains":
+        given = stack.fold(given, ("Rules", rule))
         if not (isinstance(given, list) and len(given) == 2 and isinstance(given[0], list)):
             raise invalid(f"Template error: Fn::Contains of the rule {rule} needs a list and a value.")
         return given[1] in given[0]
+    if name == "Fn::Not" and isinstance(given, list) and len(given) == 1:
+        return not _holds(stack, rule, given[0])
+    if name in ("Fn::And", "Fn::Or") and isinstance(given, list) and 1 <= len(given) <= 10:
+        values = [_holds(stack, rule, one) for one in given]
+        return all(values) if name == "Fn::And" else any(values)
     try:
         return stack.holds(condition)
     except Unresolved as problem:
