@@ -57,7 +57,7 @@ _RETRIED: Final = frozenset({401, 407, 409})
 """Statuses of API destinations that are retried although they are refusals. Source: EventBridge user guide."""
 _BINARY: Final = ("image/", "video/", "audio/", "application/octet-stream", "binary/")
 _NO_GATEWAY: Final = (
-    "apigateway:invoke calls the one address in statewright.toml, whatever its ApiEndpoint is. For an API of this "
+    "apigateway:invoke ignores its ApiEndpoint and calls the one address in statewright.toml. For an API of this "
     'server, add: [endpoints] apigateway = "http://127.0.0.1:4566/_apis/ID", with the id of the API'
 )
 

@@ -60,7 +60,7 @@ export function ago(ms, now) {
   return `${Math.floor(past / 86400000)} d ago`;
 }
 
-/** A name within a sentence: characters that nobody sees, or that turn what follows, are shown as such. @param {string} text */
+/** A name within a sentence: invisible characters, and those that reverse the text after them, are shown as such. @param {string} text */
 export function plain(text) {
   return text.replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufffe\uffff]/g, '\ufffd');
 }
