@@ -1,39 +1,21 @@
-// Drives the console in a browser and prints a JSON report: what the pages show, and everything that they complained of.
-// Arguments: the browser's program, the server's address, the ARN of an execution that failed after a caught error.
+// Looks at the lists and at an execution that failed after a caught error; its ARN is the argument.
 
-import { chromium } from 'playwright-core';
+import { address, drive, given } from './drive.js';
 
-const [program, address, arn] = process.argv.slice(2);
-const browser = await chromium.launch({
-  executablePath: program,
-  args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-background-networking', '--disable-component-update'],
-});
-const complaints = [];
-const shown = {};
-
-for (const colorScheme of ['light', 'dark']) {
-  for (const width of [1440, 600]) {
-    const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
-    const where = `${colorScheme} ${width}`;
-    page.on('console', (message) => (message.type() === 'error' ? complaints.push(`${where}: ${message.text()}`) : null));
-    page.on('pageerror', (error) => complaints.push(`${where}: ${error.message}`));
-    page.on('request', (request) => (request.url().startsWith(address) ? null : complaints.push(`${where}: asked ${request.url()}`)));
-    shown[where] = await walk(page);
-    await page.close();
-  }
-}
-await browser.close();
-process.stdout.write(JSON.stringify({ complaints, shown }));
+const [arn] = given;
+await drive(walk);
 
 /** Looks at every page, as a user would. */
 async function walk(page) {
   await page.goto(`${address}/console/machines`);
   await page.locator('tbody tr').first().waitFor();
+  await page.checkAccess();
   const machines = await page.locator('tbody tr .name').allInnerTexts();
   await page.goto(`${address}/console`);
   await page.getByRole('button', { name: 'Failed', exact: true }).click();
   await page.getByRole('link', { name: arn.split(':').pop(), exact: true }).click();
   await page.locator('.node.selected').waitFor();
+  await page.checkAccess();
   const selected = await page.locator('.inspector h2').innerText();
   const said = await page.locator('.inspector .said').innerText();
   const banner = await page.locator('.banner').innerText();

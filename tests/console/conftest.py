@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.deadlines import PATIENCE_SECONDS
 
 HERE = Path(__file__).parent
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+BROWSER = next((found for name in NAMES if (found := shutil.which(name))), "")
+Drive = Callable[..., Any]
 MODULES = Path(sys.prefix) / "console" / "node_modules"
 
 
@@ -21,6 +27,25 @@ def tools() -> Path:
     if not (MODULES / "typescript").is_dir() or shutil.which("node") is None:
         pytest.skip(f"there is no node, or no packages of tests/console in {MODULES.parent.name}/: make test-slow")
     return MODULES
+
+
+@pytest.fixture(scope="module")
+def drive(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Drive:
+    """Runs a program of this folder in the browser against a server: `drive("browser.js", port, *arguments)`, and
+    returns its report (drive.js).
+    """
+    if not BROWSER:
+        pytest.skip("there is no browser: apt-get install --no-install-recommends chromium")
+    place = tmp_path_factory.mktemp("programs")
+    (place / "node_modules").symlink_to(tools)
+    (place / "package.json").write_text('{"type": "module"}')
+    for path in HERE.glob("*.js"):
+        shutil.copy(path, place)
+
+    def driven(program: str, port: int, *given: str) -> Any:
+        return json.loads(run(["node", program, BROWSER, f"http://127.0.0.1:{port}", *given], cwd=place))
+
+    return driven
 
 
 def run(command: list[str], cwd: Path = HERE) -> str:

@@ -21,7 +21,7 @@ assert.ok(JSON.stringify(long).length < 60000);
 // Addresses.
 const arn = 'arn:aws:states:us-east-1:000000000000:execution:m:ü %/?#';
 const address = new URL(format('execution', arn, { at: 3, tab: null }), 'http://localhost');
-assert.deepEqual(parse(address.pathname, address.search), { page: 'execution', arn, query: { at: '3' } });
+assert.deepEqual(parse(address.pathname, address.search), { page: 'execution', id: arn, query: { at: '3' } });
 
 // Three visits of one state, of which two overlap; the second is stopped with the execution.
 const run = makeRun({

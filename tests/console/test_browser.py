@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 from typing import Any
 
 import pytest
 
-from tests.console.conftest import HERE, run
 from tests.e2e.conftest import ROLE, Server, ended
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-BROWSER = next((found for name in NAMES if (found := shutil.which(name))), "")
 HOSTILE = "</script><b>Charge \u202ecard</b>"
 """The name of a state, which is nothing but text."""
 
@@ -49,18 +45,18 @@ def arn(address) -> str:
 
 
 @pytest.fixture(scope="module")
-def report(tools, address, arn, tmp_path_factory) -> Any:
+def report(drive, address, arn) -> Any:
     """What the pages show in a browser, in both themes and two widths."""
-    if not BROWSER:
-        pytest.skip("there is no browser: apt-get install --no-install-recommends chromium")
-    shutil.copy(HERE / "browser.js", tools.parent / "browser.mjs")
-    command = ["node", "browser.mjs", BROWSER, f"http://127.0.0.1:{address.port}", arn]
-    return json.loads(run(command, cwd=tools.parent))
+    return drive("browser.js", address.port, arn)
 
 
 def test_no_page_complains(report):
     # The read of a run that does not exist is answered with 400, which browsers log.
     assert [one for one in report["complaints"] if "status of 400" not in one] == []
+
+
+def test_pages_are_accessible(report):
+    assert report["serious"] == []
 
 
 def test_an_execution_is_told_by_its_failure(report):

@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import Final
+from typing import Final, Protocol
 
 import orjson
 
@@ -47,7 +47,17 @@ from statewright.payload import Json, JsonObject
 
 Send = Callable[[Message], Awaitable[None]]
 Sampler = Callable[[], Awaitable[Iterable[Sample]]]
-Pages = Callable[[Message, Receive, Send], Awaitable[None]]
+
+
+class Pages(Protocol):
+    """An application that answers for pages in browsers."""
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send, /) -> None:
+        """Answer one request."""
+
+    def drain(self) -> None:
+        """End all answers that go on."""
+
 
 log = logging.getLogger("statewright.api")
 
@@ -91,6 +101,8 @@ class Api:
         self.draining = True
         for poll in self._polls:
             poll.cancel()
+        if self.pages is not None:
+            self.pages.drain()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer one request."""

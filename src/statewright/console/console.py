@@ -10,18 +10,21 @@ import asyncio
 import gzip
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import parse_qsl
 
+from statewright import chance
 from statewright.api import guard
 from statewright.api.errors import status_of
 from statewright.api.operations import App
-from statewright.api.protocols.wire import Message, Receive
-from statewright.api.streaming import Send
+from statewright.api.protocols.wire import Disconnected, Incoming, Message, Receive
+from statewright.api.streaming import Send, close
+from statewright.console.asked import Answer as Reply
+from statewright.console.asked import Asked, Caller, Lines
 from statewright.console.assets import PAGE, assets
 from statewright.errors import ApiError, StoreError, shortage
-from statewright.payload import Json, dump_json
+from statewright.payload import Json, JsonTextError, dump_json, parse_json
 
 log = logging.getLogger("statewright.console")
 
@@ -30,6 +33,9 @@ _API: Final = "/console/api/"
 _PACKED_BYTES: Final = 1_000
 _LONG_BYTES: Final = 100_000
 _LONGEST_QUERY: Final = 8_000
+_LONGEST_BODY: Final = 32 * 1024 * 1024
+"""A posted document may hold a history that is looked at."""
+_UNAVAILABLE: Final = ApiError("ServiceUnavailable", "The store does not answer; try again.")
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
@@ -50,26 +56,40 @@ class ConsoleApp:
 
     app: App
     origins: frozenset[str] = frozenset()
-    _read: Callable[[str, Mapping[str, str]], Awaitable[Json]] | None = None
+    _read: Callable[[str, Asked], Awaitable[Reply]] | None = None
+    _streams: set[asyncio.Task[None]] = field(default_factory=set)
 
-    async def __call__(self, scope: Message, _receive: Receive, send: Send) -> None:
+    def drain(self) -> None:
+        """End all answers that go on, since the server stops."""
+        for stream in self._streams:
+            stream.cancel()
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer one request."""
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         path = scope["path"]
         try:
-            if scope["method"] not in ("GET", "HEAD"):
-                raise ApiError("MethodNotAllowed", "The console answers GET and HEAD.", status=405)
+            if scope["method"] not in ("GET", "HEAD", "POST"):
+                raise ApiError("MethodNotAllowed", "The console answers GET, HEAD and POST.", status=405)
             if not path.startswith(_API):
+                if scope["method"] == "POST":
+                    raise ApiError("MethodNotAllowed", "Pages of the console answer GET and HEAD.", status=405)
                 self._guard_page(headers)
                 await self._page(scope, headers, send)
                 return
             guard.refuse_web_pages(headers, self.origins)
-            await self._answer(scope, headers, send, 200, await self._answer_read(path, scope["query_string"]))
+            reply = await self._reply(scope, headers, receive)
+            if isinstance(reply, Lines):
+                await self._stream(scope, receive, send, reply)
+            else:
+                await self._answer(scope, headers, send, 200, reply)
+        except Disconnected:
+            log.debug("a reader of %r has disconnected", path[:200])
         except ApiError as error:
             await self._answer(scope, headers, send, status_of(error), {"error": error.code, "message": error.message})
         except StoreError as problem:
             log.warning("the console was answered with 503: %s", problem)
-            refusal = {"error": "ServiceUnavailable", "message": "The store does not answer; try again."}
+            refusal = {"error": _UNAVAILABLE.code, "message": _UNAVAILABLE.message}
             await self._answer(scope, headers, send, 503, refusal)
         except Exception as problem:
             if shortage(problem) is None:
@@ -83,19 +103,51 @@ class ConsoleApp:
             headers = {**headers, "sec-fetch-site": "none"}
         guard.refuse_web_pages(headers, self.origins, is_page=True)
 
-    async def _answer_read(self, path: str, query: bytes) -> Json:
-        if self.app.config.credentials:
-            text = "This server has credentials. Signing in to the console is not possible yet; use the command line."
-            raise ApiError("AccessDenied", text, status=403)
+    async def _reply(self, scope: Message, headers: Mapping[str, str], receive: Receive) -> Reply:
+        caller = self._caller()
+        query = scope["query_string"]
         if len(query) > _LONGEST_QUERY:
             raise ApiError("BadRequest", "The address is too long.", status=414)
+        body = await _posted(scope, headers, receive) if scope["method"] == "POST" else None
         if self._read is None:
             # Imported by the first read: a server that is not looked at does without.
             from statewright.console.reads import reader
 
             self._read = reader(self.app)
         given = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True))
-        return await self._read(path.removeprefix(_API), given)
+        return await self._read(scope["path"].removeprefix(_API), Asked(given, caller, chance.uuid4(), body))
+
+    def _caller(self) -> Caller:
+        if self.app.config.credentials:
+            text = "This server has credentials. Signing in to the console is not possible yet; use the command line."
+            raise ApiError("AccessDenied", text, status=403)
+        return Caller()
+
+    async def _stream(self, scope: Message, receive: Receive, send: Send, reply: Lines) -> None:
+        """Send documents as they come, until they end, the page goes away, or the server stops."""
+        task = asyncio.current_task()
+        assert task is not None
+        headers = [*_SAFE, (b"content-type", b"application/x-ndjson"), (b"cache-control", b"no-store")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        gone = asyncio.ensure_future(_gone(receive, task))
+        self._streams.add(task)
+        try:
+            async for document in reply.documents:
+                line = dump_json(document).encode() + b"\n"
+                await send({"type": "http.response.body", "body": line, "more_body": True})
+        except asyncio.CancelledError:
+            log.debug("the stream of %r has ended", scope["path"][:200])
+        except (ApiError, StoreError) as problem:
+            # Its head has been sent, so that the last line says what happened.
+            error = problem if isinstance(problem, ApiError) else _UNAVAILABLE
+            line = dump_json({"error": error.code, "message": error.message}).encode() + b"\n"
+            await send({"type": "http.response.body", "body": line, "more_body": True})
+        finally:
+            self._streams.discard(task)
+            gone.cancel()
+            await asyncio.gather(gone, return_exceptions=True)
+            await close(reply.documents)
+        await send({"type": "http.response.body", "body": b""})
 
     async def _page(self, scope: Message, headers: Mapping[str, str], send: Send) -> None:
         name = scope["path"].rpartition("/")[2] if scope["path"].startswith("/console/static/") else PAGE
@@ -122,6 +174,28 @@ class ConsoleApp:
             body = await asyncio.to_thread(pack, body, 4) if len(body) > _LONG_BYTES else pack(body, 4)
             more.append((b"content-encoding", b"gzip"))
         await _respond(scope, send, status, more, body)
+
+
+async def _posted(scope: Message, headers: Mapping[str, str], receive: Receive) -> Json:
+    """The posted JSON document. Raises: ApiError, Disconnected."""
+    if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        # A form of another page can send no JSON without a preflight.
+        raise ApiError("BadRequest", "The console's actions are posted as application/json.", status=415)
+    body = await Incoming("POST", scope["path"], "", headers, receive, _LONGEST_BODY).body()
+    try:
+        document = parse_json(body.decode())
+    except (JsonTextError, UnicodeDecodeError) as problem:
+        raise ApiError("BadRequest", f"The request is not JSON: {problem}") from None
+    if document is None:
+        raise ApiError("BadRequest", "The request must be a JSON object.")
+    return document
+
+
+async def _gone(receive: Receive, task: asyncio.Task[None]) -> None:
+    """Cancel a task once its caller has disconnected."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    task.cancel()
 
 
 async def _respond(scope: Message, send: Send, status: int, more: list[tuple[bytes, bytes]], body: bytes) -> None:

@@ -9,11 +9,41 @@ import pytest
 from statewright.console.assets import FOLDER, assets
 
 FIRST_LOAD_BYTES = 60 * 1024
+PACKAGE_BYTES = 500 * 1024
 OWN = [name for name in assets() if name.endswith((".js", ".html")) and name != "vendor.js"]
 
 
-def test_a_first_load_is_small():
-    assert sum(len(asset.packed) for asset in assets().values()) < FIRST_LOAD_BYTES
+def imported(name: str) -> set[str]:
+    """A module and all that it needs before it runs."""
+    found: set[str] = set()
+    pending = [name]
+    while pending:
+        one = pending.pop()
+        if one not in found:
+            found.add(one)
+            pending += re.findall(r"(?:from|import) '\./([^']+)';", assets()[one].body.decode())
+    return found
+
+
+SHELL = {"index.html", "mark.svg", *re.findall(r"static/([\w.]+)", assets()["index.html"].body.decode())}
+ENTRIES = re.findall(r"^  \S+: \{.*import\('\./([^']+)'\)", assets()["pages.js"].body.decode(), re.MULTILINE)
+STYLES = dict(re.findall(r"style: '([^']+)', load: \(\) => import\('\./([^']+)'\)", assets()["pages.js"].body.decode()))
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_a_first_load_of_any_page_is_small(entry):
+    styles = {style for style, module in STYLES.items() if module == entry}
+    needed = SHELL | imported("app.js") | imported(entry) | styles
+    assert sum(len(assets()[name].packed) for name in needed) < FIRST_LOAD_BYTES
+
+
+def test_every_page_is_there():
+    assert len(ENTRIES) == assets()["pages.js"].body.decode().count("load: () => import")
+    assert set(STYLES) | set(ENTRIES) <= set(assets())
+
+
+def test_the_page_is_a_small_part_of_the_package():
+    assert sum(len(asset.packed) for asset in assets().values()) < PACKAGE_BYTES
 
 
 @pytest.mark.parametrize("name", OWN)

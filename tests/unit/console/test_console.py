@@ -94,7 +94,9 @@ def test_what_it_does_not_know_is_refused():
     assert get("/console/api/run", query="arn=nonsense").json["error"] == "InvalidArn"
     assert get("/console/api/executions", query="status=ODD").json["message"].startswith("There is no status ODD.")
     assert get("/console/api/me", query="x" * 9_000).status == 414
-    assert get("/console/api/me", method="POST").status == 405
+    assert get("/console/api/me", method="PUT").status == 405
+    assert get("/console/api/me", method="POST", content_type="text/plain").status == 415
+    assert get("/console", method="POST").status == 405
 
 
 def test_a_signed_request_at_that_path_is_for_a_bucket():

@@ -15,24 +15,85 @@ export class Refused extends Error {
   }
 }
 
+/** @typedef {Record<string, string | number | null | undefined>} Query */
+
+/** Reads a document. @param {string} name  path below /console/api/ @param {Query} [query] @param {AbortSignal} [stop] @returns {Promise<any>} */
+export function read(name, query = {}, stop) {
+  return documentOf(asked(name, query, { signal: stop }), stop);
+}
+
+/** Posts a document. @param {string} name @param {unknown} document @param {AbortSignal} [stop] @returns {Promise<any>} */
+export function act(name, document, stop) {
+  const headers = { 'content-type': 'application/json' };
+  return documentOf(asked(name, {}, { method: 'POST', headers, body: JSON.stringify(document), signal: stop }), stop);
+}
+
+/** Calls an operation of a service. @param {string} service  its signing name @param {string} operation @param {Record<string, unknown>} [request] @param {AbortSignal} [stop] */
+export function call(service, operation, request = {}, stop) {
+  return act('call', { service, operation, request }, stop);
+}
+
 /**
- * @param {string} name  path below /console/api/
- * @param {Record<string, string | number | null | undefined>} [query]
- * @param {AbortSignal} [stop]
- * @returns {Promise<any>}
+ * Reads an answer that goes on: one document a line.
+ * @param {string} name @param {Query} query @param {(document: any) => void} onLine @param {AbortSignal} stop
  */
-export async function read(name, query = {}, stop) {
+export async function readLines(name, query, onLine, stop) {
+  await lines(asked(name, query, { signal: stop }), onLine, stop);
+}
+
+/** Posts a document, and reads an answer that goes on. @param {string} name @param {unknown} document @param {(document: any) => void} onLine @param {AbortSignal} stop */
+export async function actLines(name, document, onLine, stop) {
+  const headers = { 'content-type': 'application/json' };
+  await lines(asked(name, {}, { method: 'POST', headers, body: JSON.stringify(document), signal: stop }), onLine, stop);
+}
+
+/** @param {Promise<Response>} asking @param {(document: any) => void} onLine @param {AbortSignal} stop */
+async function lines(asking, onLine, stop) {
+  const answer = await asking;
+  if (!answer.ok || !answer.body) {
+    await documentOf(Promise.resolve(answer), stop);
+    return;
+  }
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = '';
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      const parts = (rest + value).split('\n');
+      rest = /** @type {string} */ (parts.pop());
+      for (const line of parts) {
+        const document = JSON.parse(line);
+        if (document.error !== undefined && document.message !== undefined) throw new Refused(answer.status, document.error, document.message);
+        onLine(document);
+      }
+    }
+  } catch (problem) {
+    if (stop.aborted || problem instanceof Refused) throw problem;
+    throw unreachable();
+  }
+}
+
+/** @param {string} name @param {Query} query @param {RequestInit} more @returns {Promise<Response>} */
+async function asked(name, query, more) {
   const words = new URLSearchParams();
   for (const [key, value] of Object.entries(query)) {
     if (value !== null && value !== undefined && value !== '') words.set(key, String(value));
   }
-  let answer;
+  const search = words.toString();
   try {
-    answer = await fetch(`/console/api/${name}?${words}`, { signal: stop, cache: 'no-store' });
+    const answer = await fetch(`/console/api/${name}${search ? `?${search}` : ''}`, { cache: 'no-store', ...more });
+    reachable.value = true;
+    return answer;
   } catch (problem) {
-    if (stop?.aborted) throw problem;
+    if (more.signal?.aborted) throw problem;
     throw unreachable();
   }
+}
+
+/** @param {Promise<Response>} asking @param {AbortSignal} [stop] */
+async function documentOf(asking, stop) {
+  const answer = await asking;
   let document;
   try {
     document = await answer.json();
@@ -41,7 +102,6 @@ export async function read(name, query = {}, stop) {
     // A server that stops in the middle of an answer; a proxy answers with a page of its own.
     throw answer.ok ? unreachable() : new Refused(answer.status, 'Error', `The server answered ${answer.status}.`);
   }
-  reachable.value = true;
   if (!answer.ok) throw new Refused(answer.status, document.error ?? 'Error', document.message ?? answer.statusText);
   return document;
 }

@@ -12,7 +12,7 @@ const STATUSES = [['', 'All'], ['RUNNING', 'Running'], ['SUCCEEDED', 'Succeeded'
   ['TIMED_OUT', 'Timed out'], ['ABORTED', 'Aborted']];
 
 /** @param {{route: any}} props */
-export function Executions({ route }) {
+export function Page({ route }) {
   const { status = '', machine = '' } = route.query;
   const [rows, setRows] = useState(/** @type {any[] | null} */ (null));
   const [next, setNext] = useState(/** @type {string | null} */ (null));

@@ -6,7 +6,7 @@ import { count, instant, iso } from './format.js';
 import { Problem } from './parts.js';
 import { format } from './route.js';
 
-export function Machines() {
+export function Page() {
   const [found, setFound] = useState(/** @type {any} */ (null));
   const [problem, setProblem] = useState(/** @type {Error | null} */ (null));
   const [isReading, setReading] = useState(false);

@@ -1,15 +1,14 @@
 // What one visit did: a sentence, and tabs with its input, output, changes, attempts and definition.
 
 import { html, useEffect, useMemo, useState } from './vendor.js';
-import { diffLines, jsonLines } from './diff.js';
+import { diffLines } from './diff.js';
 import { duration, offset } from './format.js';
 import { Icon, ToneBadge, toneWords } from './icons.js';
+import { Json, Lines, MOST_LINES } from './json.js';
 import { attemptsAt, begunBy, toneOf, waitingTone } from './model.js';
 import { Tabs } from './parts.js';
 import { sentence } from './words.js';
 
-const FIRST_LINES = 300;
-const MOST_LINES = 3000;
 const MOST_ATTEMPTS = 50;
 /** @type {[string, string][]} */
 const TABS = [['input', 'Input'], ['output', 'Output'], ['changes', 'Changes'], ['attempts', 'Attempts'], ['definition', 'Definition']];
@@ -127,35 +126,6 @@ function Attempts({ attempts, payloads }) {
 function Cause({ event, payloads }) {
   const { found } = usePayloads(payloads, [[event, 'cause']]);
   return found && found[0] ? html`<${Json} value=${found[0].value} />` : null;
-}
-
-/** @param {any} props */
-export function Json({ value, whole }) {
-  const { lines, more } = useMemo(() => jsonLines(value, MOST_LINES), [value]);
-  return html`<${Lines} lines=${lines} more=${more} whole=${whole} />`;
-}
-
-/** @param {any} props */
-function Lines({ lines, more, whole }) {
-  const [path, setPath] = useState('');
-  const [most, setMost] = useState(FIRST_LINES);
-  const left = Math.max(0, lines.length - most);
-  const shown = useMemo(() => lines.slice(0, most).map(drawn), [lines, most]);
-  const over = (/** @type {any} */ event) => setPath(event.target.closest('[data-path]')?.dataset.path ?? '');
-  return html`<div class="json" onMouseOver=${over}>${shown}
-    ${left ? html`<button class="more" onClick=${() => setMost(MOST_LINES)}>Show ${left.toLocaleString('en-GB')} more lines</button>` : null}
-    ${more ? html`<div class="line faint">${more.toLocaleString('en-GB')} lines are not shown</div>` : null}
-    ${whole && !whole.isWhole ? html`<div class="line faint">Only the beginning of ${whole.length.toLocaleString('en-GB')} characters is shown.</div>` : null}</div>
-    <div class="pathbar"><span>${path || 'Point at a value for its path'}</span>${whole && navigator.clipboard ? html`<button onClick=${() => navigator.clipboard.writeText(whole.text)}><${Icon} name="copy" size=${12} /> Copy</button>` : null}</div>`;
-}
-
-const MARKS = { '+': ['add', 'added: '], '-': ['gone', 'removed: '] };
-
-/** @param {import('./diff.js').Line} line */
-function drawn(line) {
-  const [look, words] = line.mark === '+' || line.mark === '-' ? MARKS[line.mark] : ['', ''];
-  return html`<div class=${`line m${look}`} data-path=${line.path}><span class="sign" aria-hidden="true">${line.mark}</span>
-    <span class=${`words i${Math.min(line.indent, 12)}`}>${words ? html`<span class="unseen">${words}</span>` : null}${line.name ? html`<span class="key">${line.name}</span>: ` : null}<span class=${`v-${line.tone}`}>${line.text}</span></span></div>`;
 }
 
 /** The part of a definition that is a state. @param {any} definition @param {string} name @returns {any} */

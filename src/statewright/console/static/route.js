@@ -1,7 +1,8 @@
 // The address of the page: what is shown stands in it, so that a link shows the same to everyone.
 
 /**
- * @typedef {{page: 'executions' | 'machines' | 'execution' | 'unknown', arn: string, query: Record<string, string>}} Route
+ * @typedef {{page: string, id: string, query: Record<string, string>}} Route
+ *   `page` is the first step below /console, `id` all that follows: an ARN or a name.
  */
 
 const BASE = '/console';
@@ -10,12 +11,8 @@ const BASE = '/console';
 export function parse(path, search) {
   const query = Object.fromEntries(new URLSearchParams(search));
   const rest = path.startsWith(BASE) ? path.slice(BASE.length).replace(/^\/+|\/+$/g, '') : '';
-  if (rest === '' || rest === 'executions') return { page: 'executions', arn: '', query };
-  if (rest === 'machines') return { page: 'machines', arn: '', query };
-  if (rest.startsWith('execution/')) {
-    return { page: 'execution', arn: decode(rest.slice('execution/'.length)), query };
-  }
-  return { page: 'unknown', arn: '', query };
+  const [page] = rest.split('/', 1);
+  return { page, id: decode(rest.slice(page.length + 1)), query };
 }
 
 /** @param {string} text */
@@ -27,13 +24,13 @@ function decode(text) {
   }
 }
 
-/** @param {Route['page']} page @param {string} [arn] @param {Record<string, string | number | null | undefined>} [query] */
-export function format(page, arn = '', query = {}) {
+/** @param {string} page @param {string} [id] @param {Record<string, string | number | null | undefined>} [query] */
+export function format(page, id = '', query = {}) {
   const words = new URLSearchParams();
   for (const [key, value] of Object.entries(query)) {
     if (value !== null && value !== undefined && value !== '') words.set(key, String(value));
   }
-  const tail = page === 'execution' ? `execution/${encodeURIComponent(arn).replace(/%3A/g, ':')}` : page;
+  const tail = id ? `${page}/${encodeURIComponent(id).replace(/%3A/g, ':')}` : page;
   const search = words.toString();
-  return `${BASE}/${tail}${search ? `?${search}` : ''}`;
+  return `${BASE}${tail ? `/${tail}` : ''}${search ? `?${search}` : ''}`;
 }

@@ -12,9 +12,11 @@ import { Panel } from './panel.js';
 import { Problem } from './parts.js';
 import { makePayloads } from './payloads.js';
 import { format } from './route.js';
+import { RunActions } from './run_actions.js';
 
 /** @param {any} props */
-export function RunPage({ arn, query, icons }) {
+export function Page({ route: { id: arn, query }, server }) {
+  const icons = server?.icons;
   const [run, setRun] = useState(/** @type {any} */ (null));
   const [problem, setProblem] = useState(/** @type {any} */ (null));
   const load = () => read('run', { arn }).then(makeRun).then((found) => {
@@ -31,11 +33,11 @@ export function RunPage({ arn, query, icons }) {
   }
   const trouble = problem ? html`<${Problem} problem=${problem} again=${load} />` : null;
   if (!run) return trouble ?? html`<p class="faint pad">Reading…</p>`;
-  return html`${trouble}<${Run} run=${run} arn=${arn} query=${query} icons=${icons} reload=${load} />`;
+  return html`${trouble}<${Run} run=${run} arn=${arn} query=${query} icons=${icons} server=${server} reload=${load} />`;
 }
 
 /** @param {any} props */
-function Run({ run, arn, query, icons, reload }) {
+function Run({ run, arn, query, icons, server, reload }) {
   const payloads = useMemo(() => makePayloads(arn), [arn, run]);
   const at = clamp(Number(query.at) || run.length, 1, Math.max(1, run.length));
   const best = useMemo(() => firstSelection(run), [run]);
@@ -45,7 +47,7 @@ function Run({ run, arn, query, icons, reload }) {
   const visit = state ? visitAt(state, query.visit ? run.visits[Number(query.visit)] : first, at) : null;
   const { set, onAt, onSelect, onView } = useMemo(() => actions(arn, run), [arn, run]);
   useKeys({ run, at, state, visit, onAt, set });
-  return html`<${Head} run=${run} at=${at} reload=${reload} /><${Banner} run=${run} onSelect=${onSelect} />
+  return html`<${Head} run=${run} arn=${arn} at=${at} state=${state} visit=${visit} server=${server} reload=${reload} /><${Banner} run=${run} onSelect=${onSelect} />
     <div class="stage"><${Graph} run=${run} at=${at} selected=${name} icons=${icons} onSelect=${onSelect} />
       <${Panel} run=${run} name=${name} visit=${visit} at=${at} tab=${query.tab ?? (visit && visit.end && visit.status !== 'failed' ? 'changes' : 'input')} payloads=${payloads} icons=${icons}
         onTab=${(/** @type {string} */ tab) => set({ tab })} onVisit=${(/** @type {any} */ one) => set({ state: name, visit: one.index })} /></div>
@@ -64,7 +66,8 @@ function actions(arn, run) {
 }
 
 /** @param {any} props */
-function Head({ run, at, reload }) {
+function Head(props) {
+  const { run, at, reload } = props;
   const { head } = run;
   const isScrubbed = at < run.length;
   const fact = (/** @type {string} */ words, /** @type {any} */ value, /** @type {string} */ more = '', /** @type {string} */ title = '') => html`<div title=${title}><dt>${words}</dt><dd>${value} ${more ? html`<span class="faint">${more}</span>` : null}</dd></div>`;
@@ -72,7 +75,7 @@ function Head({ run, at, reload }) {
     <div class="title"><h1>${head.name}</h1><${StatusBadge} status=${head.status} />
       ${isScrubbed ? html`<span class="badge t-accent"><${Icon} name="clock" size=${12} />as it was at ${offset(run.timeAt(at))}</span>` : null}
       <button class="plain" aria-label="Copy the ARN" title=${head.arn} onClick=${() => navigator.clipboard?.writeText(head.arn)}><${Icon} name="copy" /></button>
-      ${head.status === 'RUNNING' ? html`<button class="action" onClick=${reload}>Read again</button>` : null}</div>
+      ${head.status === 'RUNNING' ? html`<button class="action" onClick=${reload}>Read again</button>` : null}<${RunActions} ...${props} /></div>
     <dl class="factbar">${fact('Started', instant(head.startedMs), 'UTC', iso(head.startedMs))}
       ${fact('Duration', duration(run.endMs), head.status === 'RUNNING' ? 'so far' : '')}
       ${fact('Transitions', count(head.transitions))}${fact('Retries', count(head.retries))}

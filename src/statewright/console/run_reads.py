@@ -1,0 +1,48 @@
+"""Reads of one execution: its run, pages of its payloads, its events."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from statewright.console import payloads
+from statewright.console.asked import Asked, needed, number
+from statewright.console.context import Console
+from statewright.errors import ApiError
+from statewright.payload import JsonObject
+
+_MEMBERS: Final = frozenset({
+    "input", "output", "parameters", "cause", "error", "assignedVariables", "arguments", "evaluationFailed",
+})  # fmt: skip
+
+
+async def run(console: Console, asked: Asked) -> JsonObject:
+    """One execution, as `Runs.view` returns it."""
+    arn = needed(asked.given, "arn")
+    return await console.runs_of(arn).view(arn)
+
+
+async def run_payload(console: Console, asked: Asked) -> JsonObject:
+    """One page of a payload, as `payloads.payload` returns it."""
+    given = asked.given
+    arn, member = needed(given, "arn"), needed(given, "member")
+    if member not in _MEMBERS:
+        raise ApiError("BadRequest", f"Events have no payload {member[:40]}.")
+    events = await console.runs_of(arn).events(arn)
+    offset = number(given, "offset", 0)
+    return payloads.payload(events, number(given, "event", 0), member, given.get("pointer", ""), offset)
+
+
+async def run_events(console: Console, asked: Asked) -> JsonObject:
+    """Events of a run, as `payloads.rows` returns them."""
+    given = asked.given
+    arn = needed(given, "arn")
+    events = await console.runs_of(arn).events(arn)
+    first, text = number(given, "from", 1), given.get("text", "")
+    if not text:
+        return payloads.rows(events, first, "")
+    # A search goes through all payloads.
+    return await asyncio.to_thread(payloads.rows, events, first, text)
+
+
+READS: Final = {"run": run, "run/payload": run_payload, "run/events": run_events}

@@ -1,0 +1,73 @@
+// A read of the server as a part of the page: its document, what went wrong, and reading it again.
+
+import { useEffect, useRef, useState } from './vendor.js';
+import { read } from './api.js';
+
+/**
+ * Reads when the page opens and whenever name or query change; with `every`, again and again while the page is visible.
+ * The last document stays while a later read fails. A name of null reads nothing.
+ * @param {string | null} name @param {import('./api.js').Query} [query] @param {{every?: number}} [options]  in milliseconds
+ * @returns {{found: any, problem: Error | null, again: () => void}}
+ */
+export function useRead(name, query = {}, { every = 0 } = {}) {
+  const key = name === null ? '' : `${name} ${JSON.stringify(query)}`;
+  const [held, setHeld] = useState(/** @type {any} */ ({ key: '', found: null, problem: null }));
+  const turn = useRef(/** @type {() => void} */ (() => {}));
+  useEffect(() => {
+    if (name === null) return undefined;
+    const stop = new AbortController();
+    let timer = 0;
+    const look = async () => {
+      clearTimeout(timer);
+      try {
+        const found = await read(name, query, stop.signal);
+        if (!stop.signal.aborted) setHeld({ key, found, problem: null });
+      } catch (problem) {
+        if (!stop.signal.aborted) setHeld((/** @type {any} */ before) => ({ key, found: before.key === key ? before.found : null, problem }));
+      }
+      if (every && !stop.signal.aborted) timer = setTimeout(() => (document.hidden ? undefined : look()), every);
+    };
+    const seen = () => {
+      if (every && !document.hidden) look();
+    };
+    turn.current = look;
+    look();
+    document.addEventListener('visibilitychange', seen);
+    return () => {
+      clearTimeout(timer);
+      stop.abort();
+      document.removeEventListener('visibilitychange', seen);
+    };
+  }, [key, every]);
+  const isCurrent = held.key === key;
+  return { found: isCurrent ? held.found : null, problem: isCurrent ? held.problem : null, again: () => turn.current() };
+}
+
+/**
+ * Reads a list page by page. `next` is the cursor of the page after those that were read, `more` reads it.
+ * @param {string} name @param {import('./api.js').Query} query @param {string} rows  the member that has them
+ */
+export function usePages(name, query, rows) {
+  const key = `${name} ${JSON.stringify(query)}`;
+  const first = { key, rows: /** @type {any[] | null} */ (null), next: /** @type {string | null} */ (null), problem: /** @type {Error | null} */ (null), isReading: true };
+  const [state, setHeld] = useState(first);
+  const held = state.key === key ? state : first;
+  const current = useRef(new AbortController());
+  const load = async (/** @type {string | null} */ cursor) => {
+    const { signal } = current.current;
+    setHeld((/** @type {typeof first} */ before) => ({ ...(before.key === key ? before : first), isReading: true }));
+    try {
+      const found = await read(name, { ...query, cursor }, signal);
+      if (!signal.aborted) setHeld((/** @type {typeof first} */ before) => ({ key, rows: [...(cursor && before.rows ? before.rows : []), ...found[rows]], next: found.next, problem: null, isReading: false }));
+    } catch (failure) {
+      if (!signal.aborted) setHeld((/** @type {typeof first} */ before) => ({ ...(before.key === key ? before : first), problem: /** @type {Error} */ (failure), isReading: false }));
+    }
+  };
+  useEffect(() => {
+    const stop = new AbortController();
+    current.current = stop;
+    load(null);
+    return () => stop.abort();
+  }, [key]);
+  return { ...held, more: () => load(held.next), again: () => load(null) };
+}
