@@ -1,12 +1,13 @@
 """Sends requests over HTTP by the library `urllib3`: pooled connections, TLS, proxies, a deadline and a limit of size.
 
-Owns the rules that all outgoing HTTP requests share. Redirects are not followed, nothing is retried, and bodies are
+Owns the rules that all outgoing HTTP requests share. Redirects are not followed, no answer is retried, and bodies are
 not decompressed: the caller interprets the answer. Requests on behalf of callers reach no link-local address
 (`link_local.py`). Proxies are those of the environment (`HTTPS_PROXY`,
 `HTTP_PROXY`, `NO_PROXY`); loopback never goes through one.
 
-A connection is reused while its other end has not closed it. One that is closed at the moment of its reuse fails the
-request, as in every HTTP client that does not retry.
+A connection is reused while its other end has not closed it. If it turns out to be closed, before anything of the
+answer has come, an idempotent request is sent again on another one; any other request fails, since the server may have
+acted on it. Source: RFC 9112, section 9.3.1.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import time
 from collections.abc import Mapping
 from functools import cached_property
 from http.client import HTTPException, HTTPResponse
-from typing import Final
+from typing import Any, Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from urllib3 import BaseHTTPResponse, HTTPConnectionPool, HTTPSConnectionPool, PoolManager, ProxyManager, Timeout
@@ -38,6 +39,8 @@ MOST_HOSTS: Final = 64
 MOST_KEPT: Final = 32
 """Idle connections that are kept for a host."""
 _PIECE_BYTES: Final = 65_536
+_IDEMPOTENT: Final = frozenset({"GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"})
+"""Source: RFC 9110, section 9.2.2."""
 _PORTS: Final = {"http": 80, "https": 443}
 
 
@@ -61,10 +64,7 @@ class HttpClient:
             if self._addresses is not None:
                 self._addresses.check_host(unquote(parts.hostname or ""), parts.port or _PORTS[parts.scheme])
             pool, target = self._pool_for(parts)
-            answer = pool.urlopen(
-                request.method, target, request.body, _headed(request.headers), retries=False, redirect=False,
-                assert_same_host=False, timeout=Timeout(total=seconds), preload_content=False, decode_content=False,
-            )  # fmt: skip
+            answer = _opened(pool, target, request, deadline)
             if answer.status < 200:
                 # Another answer would follow on this connection, or another protocol.
                 answer.close()
@@ -136,12 +136,44 @@ class _Timed(HTTPResponse):
         self.fp = io.BufferedReader(_Reading(sock))
 
 
-class _Plain(HTTPConnection):
-    response_class = _Timed
+class _ClosedMeanwhile(ConnectionResetError):
+    """A connection that had answered before was closed, and gave nothing of the next answer."""
 
 
-class _Secure(HTTPSConnection):
+class _Counted(HTTPConnection):
+    """A connection that knows if it has answered before."""
+
     response_class = _Timed
+    _answers = 0
+
+    def connect(self) -> None:
+        self._answers = 0
+        super().connect()
+
+    def send(self, data: Any) -> None:
+        try:
+            super().send(data)
+        except ConnectionError as problem:
+            raise self._classified(problem) from None
+
+    def getresponse(self) -> BaseHTTPResponse:  # type: ignore[override]
+        try:
+            answer = super().getresponse()
+        except ConnectionError as problem:
+            raise self._classified(problem) from None
+        self._answers += 1
+        return answer
+
+    def _classified(self, problem: ConnectionError) -> ConnectionError:
+        return _ClosedMeanwhile(*problem.args) if self._answers else problem
+
+
+class _Plain(_Counted):
+    pass
+
+
+class _Secure(_Counted, HTTPSConnection):
+    pass
 
 
 class _PlainPool(HTTPConnectionPool):
@@ -184,6 +216,24 @@ def _checking(addresses: Addresses) -> dict[str, type[HTTPConnectionPool]]:
         ConnectionCls = Secure
 
     return {"http": PlainPool, "https": SecurePool}
+
+
+def _opened(pool: HTTPConnectionPool, target: str, request: Request, deadline: float) -> BaseHTTPResponse:
+    """Send a request and read the head of its answer. Each connection that was closed meanwhile leaves the pool."""
+    may_repeat = request.method.upper() in _IDEMPOTENT
+    for attempt in range(MOST_KEPT + 1):
+        left = deadline - time.monotonic()
+        try:
+            return pool.urlopen(
+                request.method, target, request.body, _headed(request.headers), retries=False, redirect=False,
+                assert_same_host=False, timeout=Timeout(total=max(left, 0.001)), preload_content=False,
+                decode_content=False,
+            )  # fmt: skip
+        except HTTPError as problem:
+            is_stale = isinstance(_origin(problem), _ClosedMeanwhile)
+            if not (is_stale and may_repeat and attempt < MOST_KEPT):
+                raise
+    raise AssertionError("the last attempt returns or raises")
 
 
 def _proxy_for(scheme: str, host: str) -> str | None:

@@ -88,6 +88,17 @@ def test_one_that_was_closed_or_cut_short_is_replaced():
     assert [len(requests) for requests in connections] == [1, 1, 1]
 
 
+def test_a_request_that_meets_a_closed_connection_is_sent_again_if_that_is_harmless():
+    with raw_server([OK, b"", OK, b""]) as (port, connections):
+        client = HttpClient()
+        address = f"http://127.0.0.1:{port}"
+        assert [get(client, address).body for _ in range(2)] == [b"ok", b"ok"]
+        # The second connection has answered, and is closed now.
+        with pytest.raises(NoAnswer, match="closed connection without response"):
+            client.send(Request("POST", address, {}, None), 1000)
+    assert [len(requests) for requests in connections] == [2, 2]
+
+
 @pytest.mark.parametrize(
     ("answer", "text"),
     [
