@@ -52,11 +52,10 @@ def machine_of(action: str, parameters: dict[str, Any]) -> str:
 class Side:
     """One server, and its best rounds."""
 
-    def __init__(self, server: Served) -> None:
-        self._server = server
-        self._client = Client(server.endpoint, sign=True, timeout=600)
+    def __init__(self, client: Client) -> None:
+        self._client = client
         self._client.JSON_SERVICES["dynamodb"] = ("DynamoDB_20120810", "application/x-amz-json-1.0")
-        self._machines: dict[str, str] = {}
+        self.machines: dict[str, str] = {}
         self.rounds: dict[str, list[float]] = {action: [] for action in CALLS}
         """CPU microseconds of a task, in each round of an action."""
 
@@ -74,29 +73,30 @@ class Side:
             given = {"QueueUrl": url, **parameters} if action.startswith("sqs") else parameters
             made = {"name": action.replace(":", "-"), "definition": machine_of(action, given), "roleArn": ROLE}
             answer = await self._client.call("states", "CreateStateMachine", made)
-            self._machines[action] = answer["stateMachineArn"]
+            self.machines[action] = answer["stateMachineArn"]
 
-    async def round(self, action: str) -> None:
-        """Run the executions of an action."""
-        before = self._server.cpu_seconds()
-        running = {"stateMachineArn": self._machines[action], "statusFilter": "RUNNING", "maxResults": 1}
+    async def round(self, action: str, server: Served) -> None:
+        """Run the executions of an action on the server of the client."""
+        before = server.cpu_seconds()
+        running = {"stateMachineArn": self.machines[action], "statusFilter": "RUNNING", "maxResults": 1}
         for _ in range(EXECUTIONS // AT_ONCE):
-            start = {"stateMachineArn": self._machines[action], "input": "{}"}
+            start = {"stateMachineArn": self.machines[action], "input": "{}"}
             await asyncio.gather(*(self._client.call("states", "StartExecution", start) for _ in range(AT_ONCE)))
             while (await self._client.call("states", "ListExecutions", running))["executions"]:
                 await asyncio.sleep(0.05)
-        took_us = (self._server.cpu_seconds() - before) / (EXECUTIONS * TASKS) * 1e6
+        took_us = (server.cpu_seconds() - before) / (EXECUTIONS * TASKS) * 1e6
         self.rounds[action].append(took_us)
 
 
-async def compare(sides: list[Side], rounds: int) -> None:
+async def compare(servers: list[Served], rounds: int) -> None:
     """Run all rounds in turn, and print the table."""
+    sides = [Side(Client(server.endpoint, sign=True, timeout=600)) for server in servers]
     for side in sides:
         await side.prepare()
     for _ in range(rounds):
         for action in CALLS:
-            for side in sides:
-                await side.round(action)
+            for side, server in zip(sides, servers, strict=True):
+                await side.round(action, server)
     for action in CALLS:
         ours, *others = [side.rounds[action] for side in sides]
         print(f"{action:22} {min(ours):6.0f} us", end="")
@@ -121,7 +121,7 @@ def main() -> None:
         try:
             for server in servers:
                 server.start()
-            asyncio.run(compare([Side(server) for server in servers], given.rounds))
+            asyncio.run(compare(servers, given.rounds))
         finally:
             for server in servers:
                 if server.process is not None:

@@ -81,7 +81,7 @@ SELECT column1, column2, column3, column4 FROM (VALUES {rows:4}) WHERE column1 I
 ON CONFLICT DO NOTHING
 
 -- name: complete_outbox
-UPDATE outbox SET body = given.column2 FROM (VALUES {rows:2}) AS given WHERE outbox.id = given.column1
+UPDATE outbox SET body = ?2 WHERE id = ?1
 
 -- name: drop_inbox
 DELETE FROM inbox WHERE id IN (SELECT value FROM json_each(?))
