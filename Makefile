@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 MEASURE := $(if $(COVERAGE),--cov --cov-report=,)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tables console-vendor demo demo-crash storm soak fuzz test conformance lint format bench lock clean
+.PHONY: help setup tables console console-vendor demo demo-crash storm soak fuzz test conformance lint format bench lock clean
 
 help: ## List the tasks
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -47,6 +47,9 @@ setup: $(READY) ## Create .venv with everything the project needs
 
 demo: $(DEMO_READY) ## Run the example systems and print what happened
 	@$(BIN)/python examples/demo.py
+
+console: $(DEMO_READY) ## Serve a shop whose orders keep coming, and print the address of its console
+	@$(BIN)/python examples/console.py $(OPTIONS)
 
 demo-crash: $(DEMO_READY) ## Kill a server in the middle of its work, and compare with an undisturbed run
 	@$(BIN)/python examples/crash_demo.py

@@ -44,9 +44,9 @@ def why(execution: dict[str, Any]) -> str:
 
 
 @contextmanager
-def server(folder: str, settings: str = "") -> Iterator[Running]:
+def server(folder: str, settings: str = "", port: int = 0) -> Iterator[Running]:
     """A server with its data in `folder`, and settings as in statewright.toml; beside it lies its log."""
-    command = [sys.executable, "-m", "statewright.cli.main", "serve", "--port", "0", "--data", folder]
+    command = [sys.executable, "-m", "statewright.cli.main", "serve", "--port", str(port), "--data", folder]
     if settings:
         file = Path(folder).with_suffix(".toml")
         file.write_text(settings)
