@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 MEASURE := $(if $(COVERAGE),--cov --cov-report=,)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tables console console-vendor demo demo-crash storm soak fuzz test conformance lint format bench lock clean
+.PHONY: help setup tables console console-vendor console-pictures demo demo-crash storm soak fuzz test conformance lint format bench lock clean
 
 help: ## List the tasks
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -88,6 +88,9 @@ $(CONSOLE)/.ready: tests/console/package.json tests/console/package-lock.json | 
 console-vendor: $(CONSOLE)/.ready ## Bundle the libraries of the console's page anew
 	@cp tests/console/vendor_entry.js $(CONSOLE) && $(CONSOLE)/node_modules/.bin/esbuild $(CONSOLE)/vendor_entry.js \
 	  --bundle --format=esm --minify --legal-comments=none --outfile=src/statewright/console/static/vendor.js
+
+console-pictures: $(CONSOLE)/.ready ## Take the pictures of docs/images/console anew (needs chromium; Pillow makes them smaller)
+	@$(BIN)/python -m tests.console.pictures $(OPTIONS)
 
 $(NODE_CLIENTS)/.ready: tests/clients/node/package.json tests/clients/node/package-lock.json | $(READY)
 	$(call NPM,$(NODE_CLIENTS),clients for Node.js)

@@ -35,7 +35,7 @@ class Shop:
         command = [sys.executable, "-m", "statewright.cli.main", "deploy", str(PROJECT), "--endpoint", running.endpoint]
         subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE_SECONDS)
         self._sfn = running.client("stepfunctions")
-        self._machines = {
+        self.machines = {
             one["name"]: one["stateMachineArn"] for one in self._sfn.list_state_machines()["stateMachines"]
         }
         self._chance = random.Random(7)
@@ -44,7 +44,7 @@ class Shop:
     def start(self, machine: str, name: str, given: Any) -> str:
         """Start an execution; returns its ARN."""
         arn: str = self._sfn.start_execution(
-            stateMachineArn=self._machines[machine], name=name, input=json.dumps(given)
+            stateMachineArn=self.machines[machine], name=name, input=json.dumps(given)
         )["executionArn"]
         return arn
 
