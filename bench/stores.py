@@ -25,7 +25,7 @@ from pathlib import Path
 
 from statewright.stores.ids import IdSource
 from statewright.stores.opening import open_store
-from statewright.stores.protocol import Commit, HistoryPage, OutboxRow, Row, TimerRow
+from statewright.stores.protocol import Commit, EntryRow, HistoryPage, OutboxRow, Row, TimerRow
 from statewright.stores.store import Store
 
 NOW_MS = 1_767_225_600_000
@@ -143,6 +143,40 @@ def concurrency(folder: str, wanted: str) -> Iterator[Figure]:
             yield Figure(f"{name}: commit p99", waits[len(waits) * 99 // 100] * 1e3, "ms")
 
 
+def entries(folder: str, wanted: str) -> Iterator[Figure]:
+    """Entries of the catalogue that come and go, as those of events, permits and deliveries do."""
+
+    async def run(location: str, callers: int, many: int) -> tuple[float, float]:
+        store = open_store(location)
+        await store.open("bench")
+        numbers = iter(range(many))
+
+        async def work() -> None:
+            for number in numbers:
+                key = f"entry-{number:09}"
+                assert await store.catalogue.write([EntryRow("bench", key, "p", number, 1, NOISE[:300])])
+                await store.catalogue.write([], [("bench", key)])
+
+        cpu, wall = time.process_time(), time.perf_counter()
+        await asyncio.gather(*[work() for _ in range(callers)])
+        cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+        await store.close()
+        return cpu / many, wall / many
+
+    places = {"sqlite": folder, "postgres": os.environ.get("BENCH_POSTGRES", "")}
+    for kind, location in places.items():
+        for callers, many in ((1, 300), (64, 6_000)):
+            name = f"{kind}, {callers} callers of entries"
+            if not location or wanted not in name:
+                continue
+            found = []
+            for number in range(ROUNDS):
+                place = fresh_place(location, f"entries-{callers}-{number}")
+                found.append(asyncio.run(run(place, callers, many)))
+            yield Figure(f"{name}: CPU of put + delete", min(cpu for cpu, _ in found) * 1e6, "us")
+            yield Figure(f"{name}: put + delete", 1 / min(wall for _, wall in found), "/s")
+
+
 def busy_loop(folder: str, wanted: str) -> Iterator[Figure]:
     """Commits beside work that keeps the event loop busy in bursts of 5 ms, as long chains of states do."""
     name = "sqlite, 16 committers beside a busy loop"
@@ -234,7 +268,7 @@ def main() -> None:
     sys.setswitchinterval(0.0001)
     print(f"{'':58}{'measured':>16}  aim")
     with tempfile.TemporaryDirectory(dir=os.environ.get("BENCH_FOLDER")) as folder:
-        for group in (concurrency, busy_loop, reading, size):
+        for group in (concurrency, entries, busy_loop, reading, size):
             for figure in group(folder, wanted):
                 shown = f"{figure.value:,.2f} {figure.unit}"
                 print(f"{figure.name:58}{shown:>16}  {figure.aim}", flush=True)

@@ -14,8 +14,7 @@ from statewright.stores.opening import open_store
 from statewright.stores.postgres.arrays import bigints, byteas, register, texts
 from statewright.stores.postgres.connection import SCHEMA_VERSION, Connection, migrate, place_of, run
 from statewright.stores.postgres.store import PostgresStore
-from statewright.stores.protocol import Committed, EntryRow, Existing, Stale
-from statewright.stores.statements import statements
+from statewright.stores.protocol import Committed, EntryRow, Existing, InboxRow, Stale
 from tests.contract.stores import end, start, step
 from tests.postgres_server import Server, server_or_skip
 
@@ -73,6 +72,34 @@ def test_an_owner_whose_lease_was_taken_commits_nothing_more(address):
         assert stored.state == b"bob's"
         await alice.close()
         assert await bob.executions.commit(step(commit, 2)) == Committed(3)
+        await bob.close()
+
+    asyncio.run(body())
+
+
+@pytest.mark.parametrize("made", ["entry", "deletion", "number", "input"])
+def test_an_owner_whose_lease_was_taken_changes_no_entry(address, made):
+    """Each write alone: the first refusal tells the process, and the others would not reach the database."""
+
+    async def body() -> None:
+        alice, bob = PostgresStore(address), PostgresStore(address)
+        await alice.open("alice")
+        assert await alice.catalogue.write([EntryRow("a", "kept", "", 0, 1, b"")])
+        assert await alice.catalogue.next_number("n") == 1
+        rows(address, "UPDATE shard SET lease_until_ms = 0")
+        await bob.open("bob")
+        writes = {
+            "entry": lambda: alice.catalogue.write([EntryRow("a", "new", "", 0, 1, b"")]),
+            "deletion": lambda: alice.catalogue.write([], [("a", "kept")]),
+            "number": lambda: alice.catalogue.next_number("n"),
+            "input": lambda: alice.executions.put_inbox(InboxRow(9, 1, "stop", b"")),
+        }
+        with pytest.raises(OwnershipLost):
+            await writes[made]()
+        assert rows(address, "SELECT key FROM entry") == [("kept",)]
+        assert rows(address, "SELECT name, last FROM number") == [("n", 1)]
+        assert rows(address, "SELECT count(*) FROM inbox") == [(0,)]
+        await alice.close()
         await bob.close()
 
     asyncio.run(body())
@@ -214,10 +241,10 @@ def test_a_transaction_whose_connection_broke_before_its_commit_is_repeated(addr
 
         def ended_once(connection: Connection) -> int:
             attempts.append(1)
-            run(connection, statements("postgres_catalogue")["insert"], ("a", "b", "", 0, 1, b""))
+            run(connection, "INSERT INTO number (name, last) VALUES ('a', 1)")
             if len(attempts) < 2:
                 rows(address, ENDS)
-            return len(run(connection, "SELECT kind FROM entry WHERE kind = 'a'").fetchall())
+            return len(run(connection, "SELECT name FROM number WHERE name = 'a'").fetchall())
 
         assert await store.database.write_owned(ended_once) == 1
         await store.close()

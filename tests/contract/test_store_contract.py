@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from random import Random
 
 import pytest
 
@@ -691,6 +692,33 @@ def test_of_two_writers_of_one_version_one_wins(with_store):
         twins = [replace(record("a", 2), body=b"first"), replace(record("a", 2), body=b"second")]
         assert await asyncio.gather(*[store.catalogue.write([twin]) for twin in twins]) == [True, False]
         assert await store.catalogue.get("machine", "a") == twins[0]
+
+    with_store(body)
+
+
+def test_writes_that_meet_act_in_their_order(with_store):
+    chance = Random(5)
+    keys = "abcdef"
+
+    def drawn() -> tuple[list[EntryRow], list[tuple[str, str]]]:
+        put = [record(key, chance.randint(1, 3)) for key in chance.sample(keys, chance.randint(0, 2))]
+        return put, [("machine", key) for key in chance.sample(keys, chance.randint(0, 2))]
+
+    writes = [drawn() for _ in range(200)]
+    versions: dict[str, int] = {}
+    fits = []
+    for put, delete in writes:
+        fits.append(all(versions.get(row.key, 0) == row.version - 1 for row in put))
+        if fits[-1]:
+            for _, key in delete:
+                versions.pop(key, None)
+            versions.update({row.key: row.version for row in put})
+
+    async def body(store: Store) -> None:
+        assert await asyncio.gather(*[store.catalogue.write(*one) for one in writes]) == fits
+        left = await store.catalogue.list_entries("machine", "p", after=None, limit=99, newest_first=False)
+        assert {row.key: row.version for row in left} == versions
+        assert len(set(fits)) == 2
 
     with_store(body)
 

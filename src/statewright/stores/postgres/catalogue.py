@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-import psycopg
-
-from statewright.stores.completion import Completion, completed
-from statewright.stores.postgres.completing import complete
-from statewright.stores.postgres.connection import Connection, run, transaction
+from statewright.stores.completion import Completion
+from statewright.stores.postgres.entry_group import EntryWrite, NumberRequest
 from statewright.stores.postgres.opened import PostgresDatabase
 from statewright.stores.protocol import EntryRow
 from statewright.stores.statements import statements
@@ -33,7 +30,7 @@ class PostgresCatalogue:
         delete: Sequence[tuple[str, str]] = (),
         completion: Completion[bool] | None = None,
     ) -> bool:
-        fits: bool = await self._database.opened.writers.submit(lambda on: _write_entries(on, put, delete, completion))
+        fits: bool = await self._database.opened.writers.submit(EntryWrite(put, delete, completion))
         return fits
 
     async def list_entries(
@@ -44,29 +41,5 @@ class PostgresCatalogue:
         return [EntryRow(*columns) for columns in found]
 
     async def next_number(self, name: str) -> int:
-        found = await self._database.opened.writers.submit(
-            lambda on: run(on, _CATALOGUE["next_number"], (name,)).fetchone()
-        )
-        return int(found[0])
-
-
-def _write_entries(
-    connection: Connection,
-    put: Sequence[EntryRow],
-    delete: Sequence[tuple[str, str]],
-    completion: Completion[bool] | None,
-) -> bool:
-    # Not fenced: rows have versions of their own, and any process may write them.
-    kept = {(row.kind, row.key) for row in put}
-    with transaction(connection) as begun:
-        for row in put:
-            given = row.kind, row.key, row.parent, row.sort, row.version, row.body
-            statement = _CATALOGUE["insert" if row.version == 1 else "update"]
-            if run(connection, statement, given).rowcount != 1:
-                raise psycopg.Rollback(begun)
-        for key in delete:
-            if key not in kept:
-                run(connection, _CATALOGUE["delete"], key)
-        complete(connection, completed([(completion, True)]))
-        return True
-    return False
+        number: int = await self._database.opened.writers.submit(NumberRequest(name))
+        return number

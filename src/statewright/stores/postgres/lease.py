@@ -56,13 +56,14 @@ class Lease:
     def check(self) -> None:
         """Check the lease. Raises: OwnershipLost once another process has it; Unavailable while that is not known."""
         if self._is_lost:
-            raise OwnershipLost(f"the store {self._place} was taken over by another process")
+            raise self.taken_over()
         if time.monotonic() - self._renewed > TRUST_SECONDS:
             raise Unavailable(f"the store {self._place} does not answer: the lease could not be renewed")
 
-    def lose(self) -> None:
-        """The fence has found another owner."""
+    def taken_over(self) -> OwnershipLost:
+        """Note that the fence has found another owner; the error to raise."""
         self._is_lost = True
+        return OwnershipLost(f"the store {self._place} was taken over by another process")
 
     def release(self) -> None:
         """Stop renewing and let others take the store at once. Blocks for a moment."""

@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 import psycopg
 
 from statewright.clock import BusyToken, Clock
-from statewright.errors import OwnershipLost, Unavailable
+from statewright.errors import Unavailable
 from statewright.stores.postgres.connection import (
     READ_TIMEOUT_MS,
     Connection,
@@ -149,8 +149,7 @@ def _owned(lease: Lease, work: Callable[[Connection], T]) -> Callable[[Connectio
     def run_owned(connection: Connection) -> T:
         with transaction(connection):
             if run(connection, _EXECUTIONS["held"], (lease.owner, lease.epoch)).fetchone() is None:
-                lease.lose()
-                raise OwnershipLost("the store was taken over by another process")
+                raise lease.taken_over()
             return work(connection)
 
     return run_owned

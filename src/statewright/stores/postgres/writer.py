@@ -2,8 +2,9 @@
 
 A thread with its connection is a lane. The larger a group, the less each of its commits costs, so a lane is filled
 before the next one is used. A commit goes to the lane in which its execution has another one under way, so that they
-stay in order; lanes are chosen by name, so that starts of one name stay in order, too. A job that the database refuses
-is set apart: the group runs again one by one, so that no job fails because of another.
+stay in order; lanes are chosen by name, so that starts of one name stay in order, too. The catalogue has a lane of its
+own, so that its writes wait for no group of commits. A job that the database refuses is set apart: the group runs again
+one by one, so that no job fails because of another.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import UnionType
 from typing import Any, Final, TypeVar
 
 import psycopg
@@ -34,6 +36,7 @@ from statewright.stores.postgres.connection import (
     run,
     transaction,
 )
+from statewright.stores.postgres.entry_group import EntryWrite, NumberRequest, next_numbers, write_entries
 from statewright.stores.postgres.group import group_statement
 from statewright.stores.postgres.item_rows import PostgresTableSql
 from statewright.stores.postgres.lease import Lease
@@ -45,15 +48,17 @@ from statewright.stores.table_plan import write_table_changes
 from statewright.stores.table_protocol import Change
 
 LANES: Final = 4
+"""Of executions; the first of them also carries messages, items and objects."""
 FULL_LANE: Final = 128
 """Open jobs from which on the next lane is used."""
 TRIES: Final = 3
 
 _SQL: Final = statements("postgres_executions")
+_GROUPED: Final = (Commit, InboxRow, QueueTask, Change, EntryWrite, NumberRequest)
 
 T = TypeVar("T")
 Work = Callable[[Connection], object]
-Task = Commit | InboxRow | QueueTask | Change | Work
+Task = Commit | InboxRow | QueueTask | Change | EntryWrite | NumberRequest | Work
 
 
 @dataclass(slots=True)
@@ -77,9 +82,10 @@ class Writers:
         self._is_closing = False
         self._under_way: dict[str, tuple[_Lane, int]] = {}
         self.figures = GroupFigures()
-        self._lanes = [
-            _Lane(number, address, place, lease, self._loop, self._resolve, self.figures) for number in range(LANES)
+        lanes = [
+            _Lane(number, address, place, lease, self._loop, self._resolve, self.figures) for number in range(LANES + 1)
         ]
+        *self._lanes, self._of_catalogue = lanes
 
     def submit(self, task: Task) -> asyncio.Future[Any]:
         """Queue a write. Raises: Unavailable after `close`, or while the lease is in doubt; OwnershipLost."""
@@ -90,7 +96,10 @@ class Writers:
         if self._clock is not None and self._busy is None:
             self._busy = self._clock.busy()
         self._open_jobs += 1
-        lane = self._lane_for(task.row.name) if isinstance(task, Commit) else self._lanes[0]
+        if isinstance(task, Commit):
+            lane = self._lane_for(task.row.name)
+        else:
+            lane = self._of_catalogue if isinstance(task, EntryWrite | NumberRequest) else self._lanes[0]
         lane.open_jobs += 1
         lane.queue.put(_Job(task, future, lane))
         return future
@@ -109,9 +118,10 @@ class Writers:
         self._is_closing = True
         busy = self._clock.busy() if self._clock is not None else BusyToken()
         with busy:
-            for lane in self._lanes:
+            lanes = [*self._lanes, self._of_catalogue]
+            for lane in lanes:
                 lane.queue.end()
-            for lane in self._lanes:
+            for lane in lanes:
                 await asyncio.shield(lane.ended)
                 lane.thread.join()
 
@@ -171,6 +181,14 @@ class _Lane:
         self._connection: Connection | None = None
         self._idle: Idle | None = None
         self._groups = 0
+        self._by_kind: tuple[tuple[type | UnionType, Callable[[Connection, list[Any]], Sequence[object]]], ...] = (
+            (InboxRow, self._write_inputs),
+            (QueueTask, self._write_queue_tasks),
+            (Change, self._write_table_changes),
+            (EntryWrite, lambda on, writes: write_entries(on, lease, writes)),
+            (NumberRequest, lambda on, requests: next_numbers(on, lease, requests)),
+        )
+        """How the tasks of a group that are of one kind are written together, in this order, after its commits."""
         self.thread = threading.Thread(target=self._run, name=f"statewright-writer-{number}", daemon=True)
         self.thread.start()
 
@@ -193,22 +211,14 @@ class _Lane:
             outcomes = self._guard(self._write_commits, [commit for _, commit in wave])
             for (place, _), outcome in zip(wave, outcomes, strict=True):
                 answers[commits[place][0]] = outcome
-        inputs = [(place, task) for place, task in enumerate(tasks) if isinstance(task, InboxRow)]
-        if inputs:
-            for (place, _), answer in zip(inputs, self._guard(_write_inputs, [row for _, row in inputs]), strict=True):
-                answers[place] = answer
-        of_queues = [(place, task) for place, task in enumerate(tasks) if isinstance(task, QueueTask)]
-        if of_queues:
-            found = self._guard(self._write_queue_tasks, [task for _, task in of_queues])
-            for (place, _), answer in zip(of_queues, found, strict=True):
-                answers[place] = answer
-        changes = [(place, task) for place, task in enumerate(tasks) if isinstance(task, Change)]
-        if changes:
-            found = self._guard(self._write_table_changes, [task for _, task in changes])
-            for (place, _), answer in zip(changes, found, strict=True):
-                answers[place] = answer
+        for kind, write in self._by_kind:
+            places = [place for place, task in enumerate(tasks) if isinstance(task, kind)]
+            if places:
+                found = self._guard(write, [tasks[place] for place in places])
+                for place, answer in zip(places, found, strict=True):
+                    answers[place] = answer
         for place, task in enumerate(tasks):
-            if not isinstance(task, Commit | InboxRow | QueueTask | Change):
+            if not isinstance(task, _GROUPED):
                 (answers[place],) = self._guard(lambda on, works: [works[0](on)], [task])
         return answers
 
@@ -280,8 +290,7 @@ class _Lane:
         text, given = group_statement(commits, self._lease.owner, self._lease.epoch, self._number)
         found = run(connection, text, given).fetchone()
         if found is None or not found[0]:
-            self._lease.lose()
-            raise OwnershipLost(f"the store {self._place} was taken over by another process")
+            raise self._lease.taken_over()
         return set(found[1])
 
     def _write_queue_tasks(self, connection: Connection, tasks: list[QueueTask]) -> list[object]:
@@ -294,11 +303,24 @@ class _Lane:
             self._hold(connection)
             return write_table_changes(PostgresTableSql(connection), changes)
 
+    def _write_inputs(self, connection: Connection, rows: list[InboxRow]) -> list[None]:
+        given = (
+            self._lease.owner,
+            self._lease.epoch,
+            bigints([row.id for row in rows]),
+            bigints([row.execution for row in rows]),
+            texts([row.kind for row in rows]),
+            byteas([row.body for row in rows]),
+        )
+        found = run(connection, _SQL["put_inbox"], given).fetchone()
+        if found is None or not found[0]:
+            raise self._lease.taken_over()
+        return [None] * len(rows)
+
     def _hold(self, connection: Connection) -> None:
         """Check that this process owns the store. Raises: OwnershipLost."""
         if run(connection, _SQL["held"], (self._lease.owner, self._lease.epoch)).fetchone() is None:
-            self._lease.lose()
-            raise OwnershipLost(f"the store {self._place} was taken over by another process")
+            raise self._lease.taken_over()
 
     def _holders(self, connection: Connection, refused: list[Commit]) -> dict[int, Outcome]:
         """The answers of starts that did not pass."""
@@ -317,17 +339,6 @@ class _Lane:
 
 def _open_jobs(lane: _Lane) -> int:
     return lane.open_jobs
-
-
-def _write_inputs(connection: Connection, rows: list[InboxRow]) -> list[None]:
-    given = (
-        bigints([row.id for row in rows]),
-        bigints([row.execution for row in rows]),
-        texts([row.kind for row in rows]),
-        byteas([row.body for row in rows]),
-    )
-    run(connection, _SQL["put_inbox"], given)
-    return [None] * len(rows)
 
 
 def row_of(columns: SqlRow) -> Row:

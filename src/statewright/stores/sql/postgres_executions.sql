@@ -97,10 +97,16 @@ SELECT greatest(
 )
 
 -- name: put_inbox
-INSERT INTO inbox (id, execution, kind, body)
-SELECT g.id, g.execution, g.kind, g.body
-FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::bytea[]) AS g (id, execution, kind, body)
-ON CONFLICT DO NOTHING
+WITH held AS (
+    SELECT id FROM shard WHERE id = 0 AND owner = $1 AND epoch = $2 FOR KEY SHARE
+),
+put AS (
+    INSERT INTO inbox (id, execution, kind, body)
+    SELECT g.id, g.execution, g.kind, g.body
+    FROM held CROSS JOIN unnest($3::bigint[], $4::bigint[], $5::text[], $6::bytea[]) AS g (id, execution, kind, body)
+    ON CONFLICT DO NOTHING
+)
+SELECT count(*) FROM held
 
 -- name: held
 SELECT id FROM shard WHERE id = 0 AND owner = $1 AND epoch = $2 FOR KEY SHARE
