@@ -44,7 +44,19 @@ class Lines:
     documents: AsyncIterator[Json] = field(repr=False)
 
 
-Answer = JsonObject | Lines
+@dataclass(frozen=True, slots=True)
+class File:
+    """An answer that is a file of another type than JSON. `tag` changes with its content; `policy` is its own content
+    security policy, which may load nothing from anywhere.
+    """
+
+    type: str
+    body: bytes = field(repr=False)
+    tag: str = ""
+    policy: str = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
+
+
+Answer = JsonObject | Lines | File
 
 
 def needed(given: Given, name: str) -> str:

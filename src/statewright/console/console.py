@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import parse_qsl
@@ -21,7 +21,7 @@ from statewright.api.operations import App
 from statewright.api.protocols.wire import Disconnected, Incoming, Message, Receive
 from statewright.api.streaming import Send, close
 from statewright.console.asked import Answer as Reply
-from statewright.console.asked import Asked, Caller, Lines
+from statewright.console.asked import Asked, Caller, File, Lines
 from statewright.console.assets import PAGE, assets
 from statewright.errors import ApiError, StoreError, shortage
 from statewright.payload import Json, JsonTextError, dump_json, parse_json
@@ -30,6 +30,7 @@ log = logging.getLogger("statewright.console")
 
 PATH: Final = "/console"
 _API: Final = "/console/api/"
+_SVG: Final = "/console/svg/"
 _PACKED_BYTES: Final = 1_000
 _LONG_BYTES: Final = 100_000
 _LONGEST_QUERY: Final = 8_000
@@ -75,12 +76,17 @@ class ConsoleApp:
                 if scope["method"] == "POST":
                     raise ApiError("MethodNotAllowed", "Pages of the console answer GET and HEAD.", status=405)
                 self._guard_page(headers)
-                await self._page(scope, headers, send)
+                if path.startswith(_SVG):
+                    await self._drawing(scope, headers, send)
+                else:
+                    await self._page(scope, headers, send)
                 return
             guard.refuse_web_pages(headers, self.origins)
             reply = await self._reply(scope, headers, receive)
             if isinstance(reply, Lines):
                 await self._stream(scope, receive, send, reply)
+            elif isinstance(reply, File):
+                await self._file(scope, headers, send, reply)
             else:
                 await self._answer(scope, headers, send, 200, reply)
         except Disconnected:
@@ -109,13 +115,40 @@ class ConsoleApp:
         if len(query) > _LONGEST_QUERY:
             raise ApiError("BadRequest", "The address is too long.", status=414)
         body = await _posted(scope, headers, receive) if scope["method"] == "POST" else None
+        given = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True))
+        return await self._reader()(scope["path"].removeprefix(_API), Asked(given, caller, chance.uuid4(), body))
+
+    def _reader(self) -> Callable[[str, Asked], Awaitable[Reply]]:
         if self._read is None:
             # Imported by the first read: a server that is not looked at does without.
             from statewright.console.reads import reader
 
             self._read = reader(self.app)
-        given = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True))
-        return await self._read(scope["path"].removeprefix(_API), Asked(given, caller, chance.uuid4(), body))
+        return self._read
+
+    async def _drawing(self, scope: Message, headers: Mapping[str, str], send: Send) -> None:
+        """`/console/svg/ARN`: an execution on its graph, as the read `run/svg` makes it."""
+        asked = Asked({"arn": scope["path"].removeprefix(_SVG)}, self._caller(), chance.uuid4())
+        reply = await self._reader()("run/svg", asked)
+        assert isinstance(reply, File)
+        await self._file(scope, headers, send, reply)
+
+    async def _file(self, scope: Message, headers: Mapping[str, str], send: Send, file: File) -> None:
+        safe = [pair for pair in _SAFE if pair[0] != b"content-security-policy"]
+        more = [
+            (b"content-security-policy", file.policy.encode()), (b"content-type", file.type.encode()),
+            (b"cache-control", b"no-cache" if file.tag else b"no-store"),
+        ]  # fmt: skip
+        if file.tag:
+            more.append((b"etag", f'"{file.tag}"'.encode()))
+            if headers.get("if-none-match") == f'"{file.tag}"':
+                await _respond(scope, send, 304, more, b"", safe)
+                return
+        body = file.body
+        if len(body) > _PACKED_BYTES and "gzip" in headers.get("accept-encoding", ""):
+            body = await asyncio.to_thread(gzip.compress, body, 4)
+            more += [(b"content-encoding", b"gzip"), (b"vary", b"accept-encoding")]
+        await _respond(scope, send, 200, more, body, safe)
 
     def _caller(self) -> Caller:
         if self.app.config.credentials:
@@ -198,7 +231,14 @@ async def _gone(receive: Receive, task: asyncio.Task[None]) -> None:
     task.cancel()
 
 
-async def _respond(scope: Message, send: Send, status: int, more: list[tuple[bytes, bytes]], body: bytes) -> None:
-    headers = [*_SAFE, *more, (b"content-length", str(len(body)).encode())]
+async def _respond(
+    scope: Message,
+    send: Send,
+    status: int,
+    more: list[tuple[bytes, bytes]],
+    body: bytes,
+    safe: Iterable[tuple[bytes, bytes]] = _SAFE,
+) -> None:
+    headers = [*safe, *more, (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})

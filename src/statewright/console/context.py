@@ -9,6 +9,7 @@ from statewright.arn import EXECUTION, EXPRESS, parse_arn
 from statewright.console.asked import Asked
 from statewright.console.redaction import Redactor
 from statewright.console.runs import Runs
+from statewright.console.surveys import Surveys
 from statewright.errors import ApiError
 
 
@@ -21,8 +22,9 @@ class Console:
     app: App
     _apps: dict[str, App] = field(default_factory=dict)
     _runs: dict[str, Runs] = field(default_factory=dict)
+    _surveys: dict[str, Surveys] = field(default_factory=dict)
     redactor: Redactor = field(init=False)
-    """What hides payloads; everything that shows one asks it."""
+    """Hides payloads; everything that shows one asks it."""
 
     def __post_init__(self) -> None:
         self.redactor = Redactor(self.app.config.console)
@@ -46,6 +48,17 @@ class Console:
     def app_of(self, asked: Asked) -> App:
         """The application of the region that a query names. Raises: ApiError (`BadRequest`)."""
         return self.app_in(asked.given.get("region", ""))
+
+    def app_of_arn(self, arn: str) -> App:
+        """The application of the region of an ARN. Raises: ApiError (`InvalidArn`, `BadRequest`)."""
+        return self.app_in(parse_arn(arn).region)
+
+    def surveys_of(self, app: App) -> Surveys:
+        """What makes surveys of machines of an application's region."""
+        region = app.config.region
+        if region not in self._surveys:
+            self._surveys[region] = Surveys(app.engine, self.redactor)
+        return self._surveys[region]
 
     def runs_of(self, arn: str) -> Runs:
         """The runs of the region of an execution's ARN.

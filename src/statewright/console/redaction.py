@@ -39,7 +39,7 @@ STRUCTURE: Final = frozenset({
 _KEPT_WHEN_HIDDEN: Final = STRUCTURE | {"error"}
 
 _Places = frozenset[tuple[int, int]]
-"""Where patterns stand: their number, and the number of steps that are done."""
+"""The places at which patterns stand: their number, and the number of steps that are done."""
 
 
 @dataclass(slots=True)
@@ -185,7 +185,7 @@ class _Walk:
 
     def text(self, text: str, places: _Places, depth: int) -> str:
         """A text, which may itself be JSON: at its path, and a document of its own."""
-        inner = _document(text)
+        inner = _document(text, scalars=depth == 0)
         if inner is None:
             return MASK if _begins_as_document(text) and self.may_have(text) else text
         shown = self.value(inner, places | self.matcher.start, depth + 1)

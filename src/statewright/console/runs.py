@@ -54,6 +54,15 @@ class Recorded:
     characters: int
 
 
+@dataclass(frozen=True, slots=True)
+class ReadRun:
+    """An execution with its history and its definition, as it may be shown."""
+
+    view: ExecutionView
+    recorded: Recorded
+    definition: Json
+
+
 @dataclass(slots=True)
 class Runs:
     """Reads executions. Those read last are kept by id: a closed one is decoded once."""
@@ -67,6 +76,12 @@ class Runs:
 
         Raises: ApiError (`InvalidArn`, `ExecutionDoesNotExist`).
         """
+        one = await self.read(arn)
+        now_ms = self.engine.clock.now_ms()
+        return await asyncio.to_thread(run_document, one.view, one.recorded, one.definition, now_ms)
+
+    async def read(self, arn: str) -> ReadRun:
+        """One execution. Raises: ApiError (`InvalidArn`, `ExecutionDoesNotExist`)."""
         engine = self.engine
         row = await engine.names.row_of(arn)
         shown = engine.listing.view(row)
@@ -74,9 +89,7 @@ class Runs:
         revision = await engine.machines.describe_revision(shown.machine_id, shown.revision_id, label)
         _, program = await engine.machines.programs.prepared(shown.machine_id, shown.revision_id)
         recorded = await self._recorded(shown, program)
-        now_ms = engine.clock.now_ms()
-        definition = self.redactor.value(parse_json(revision.definition))
-        return await asyncio.to_thread(run_document, shown, recorded, definition, now_ms)
+        return ReadRun(shown, recorded, self.redactor.value(parse_json(revision.definition)))
 
     async def events(self, arn: str) -> list[HistoryEvent]:
         """The history of an execution as it may be shown. Raises: ApiError (`InvalidArn`, `ExecutionDoesNotExist`)."""
