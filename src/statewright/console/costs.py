@@ -36,10 +36,11 @@ async def run_costs(console: Console, asked: Asked) -> JsonObject:
     """The costs of one execution, as `shown` returns them."""
     arn = needed(asked.given, "arn")
     one = await console.runs_of(arn).read(arn)
-    return await asyncio.to_thread(_of_run, one, console.redactor)
+    return await asyncio.to_thread(of_run, one, console.redactor)
 
 
-def _of_run(one: ReadRun, redactor: Redactor) -> JsonObject:
+def of_run(one: ReadRun, redactor: Redactor) -> JsonObject:
+    """The costs of one execution, as `shown` returns them."""
     program = one.recorded.story.program
     survey = Survey()
     survey.note(one.view, one.recorded.events, program, redactor)
