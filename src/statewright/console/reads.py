@@ -11,7 +11,7 @@ from typing import Final
 
 from statewright import __version__
 from statewright.api.operations import App
-from statewright.console import calls, costs, executions, exports, heat, machines, occupancy, run_reads
+from statewright.console import calls, costs, executions, exports, heat, imports, machines, occupancy, run_reads
 from statewright.console.asked import Answer, Asked
 from statewright.console.context import Console
 from statewright.console.drawings import icons
@@ -47,6 +47,7 @@ READS: Final[Mapping[str, Read]] = {
 }
 ACTIONS: Final[Mapping[str, Read]] = {
     **calls.ACTIONS,
+    **imports.ACTIONS,
 }
 
 

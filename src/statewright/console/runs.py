@@ -34,7 +34,7 @@ KEPT_RUNS: Final = 8
 KEPT_CHARACTERS: Final = 64 * 1024 * 1024
 """Of payloads in all histories that are kept; the one read last is kept at any length."""
 STATUSES: Final = ("running", "succeeded", "caught", "failed", "stopped")
-_ENDS: Final = {
+ENDS: Final = {
     "ExecutionSucceeded": "SUCCEEDED", "ExecutionFailed": "FAILED", "ExecutionTimedOut": "TIMED_OUT",
     "ExecutionAborted": "ABORTED",
 }  # fmt: skip
@@ -166,7 +166,7 @@ def run_document(shown: ExecutionView, recorded: Recorded, definition: Json, now
 def _head(shown: ExecutionView, recorded: Recorded, visits: Iterable[Visit]) -> JsonObject:
     events = recorded.shown
     last = events[-1] if events else None
-    ended = _ENDS.get(last.type) if last is not None else None
+    ended = ENDS.get(last.type) if last is not None else None
     transitions = transitions_of(events)
     now_or_end = last.at_ms if last is not None else shown.started_ms
     usage = execution_usage(recorded.events, transitions, duration_ms=now_or_end - shown.started_ms)
