@@ -6,7 +6,7 @@ one sentence.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterable, Mapping
 from dataclasses import dataclass, field
 
 from statewright.errors import ApiError
@@ -38,10 +38,10 @@ class Asked:
 class Lines:
     """An answer that goes on: JSON documents, one a line, sent as they come.
 
-    The iterator is closed when the page goes away, so what it holds belongs into `try` and `finally`.
+    It is closed (`aclose`) when the page goes away, so what a generator holds belongs into `try` and `finally`.
     """
 
-    documents: AsyncIterator[Json] = field(repr=False)
+    documents: AsyncIterable[Json] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from statewright.api.streaming import Send, close
 from statewright.console.asked import Answer as Reply
 from statewright.console.asked import Asked, Caller, File, Lines
 from statewright.console.assets import PAGE, assets
+from statewright.console.project import ProjectBoard
 from statewright.errors import ApiError, StoreError, shortage
 from statewright.payload import Json, JsonTextError, dump_json, parse_json
 
@@ -37,6 +38,7 @@ _LONGEST_QUERY: Final = 8_000
 _LONGEST_BODY: Final = 32 * 1024 * 1024
 """A posted document may hold a history that is looked at."""
 _UNAVAILABLE: Final = ApiError("ServiceUnavailable", "The store does not answer; try again.")
+_FAILED: Final = ApiError("InternalError", "The server failed to answer; its log says why.")
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
@@ -53,15 +55,20 @@ _SAFE: Final = (
 
 @dataclass(slots=True)
 class ConsoleApp:
-    """The ASGI application. `origins` are those of other web pages that may read."""
+    """The ASGI application. `origins` are those of other web pages that may read, `project` the findings of
+    `statewright dev`.
+    """
 
     app: App
     origins: frozenset[str] = frozenset()
+    project: ProjectBoard | None = None
+    draining: bool = False
     _read: Callable[[str, Asked], Awaitable[Reply]] | None = None
     _streams: set[asyncio.Task[None]] = field(default_factory=set)
 
     def drain(self) -> None:
-        """End all answers that go on, since the server stops."""
+        """End all answers that go on, and refuse new ones, since the server stops."""
+        self.draining = True
         for stream in self._streams:
             stream.cancel()
 
@@ -84,6 +91,9 @@ class ConsoleApp:
             guard.refuse_web_pages(headers, self.origins)
             reply = await self._reply(scope, headers, receive)
             if isinstance(reply, Lines):
+                if self.draining:
+                    await close(reply.documents)
+                    raise ApiError("ServiceUnavailable", "The server is shutting down.")
                 await self._stream(scope, receive, send, reply)
             elif isinstance(reply, File):
                 await self._file(scope, headers, send, reply)
@@ -100,8 +110,7 @@ class ConsoleApp:
         except Exception as problem:
             if shortage(problem) is None:
                 log.exception("the console's read %r failed", path[:200])
-            refusal = {"error": "InternalError", "message": "The server failed to answer; its log says why."}
-            await self._answer(scope, headers, send, 500, refusal)
+            await self._answer(scope, headers, send, 500, {"error": _FAILED.code, "message": _FAILED.message})
 
     def _guard_page(self, headers: Mapping[str, str]) -> None:
         """A link on any page may lead here, since the page itself shows nothing. Raises: ApiError."""
@@ -123,7 +132,7 @@ class ConsoleApp:
             # Imported by the first read: a server that is not looked at does without.
             from statewright.console.reads import reader
 
-            self._read = reader(self.app)
+            self._read = reader(self.app, self.project)
         return self._read
 
     async def _drawing(self, scope: Message, headers: Mapping[str, str], send: Send) -> None:
@@ -161,10 +170,10 @@ class ConsoleApp:
         task = asyncio.current_task()
         assert task is not None
         headers = [*_SAFE, (b"content-type", b"application/x-ndjson"), (b"cache-control", b"no-store")]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
         gone = asyncio.ensure_future(_gone(receive, task))
         self._streams.add(task)
         try:
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
             async for document in reply.documents:
                 line = dump_json(document).encode() + b"\n"
                 await send({"type": "http.response.body", "body": line, "more_body": True})
@@ -172,15 +181,22 @@ class ConsoleApp:
             log.debug("the stream of %r has ended", scope["path"][:200])
         except (ApiError, StoreError) as problem:
             # Its head has been sent, so that the last line says what happened.
-            error = problem if isinstance(problem, ApiError) else _UNAVAILABLE
-            line = dump_json({"error": error.code, "message": error.message}).encode() + b"\n"
-            await send({"type": "http.response.body", "body": line, "more_body": True})
+            await self._last_line(send, problem if isinstance(problem, ApiError) else _UNAVAILABLE)
+        except Disconnected:
+            raise
+        except Exception:
+            log.exception("the console's stream %r failed", scope["path"][:200])
+            await self._last_line(send, _FAILED)
         finally:
             self._streams.discard(task)
             gone.cancel()
             await asyncio.gather(gone, return_exceptions=True)
             await close(reply.documents)
         await send({"type": "http.response.body", "body": b""})
+
+    async def _last_line(self, send: Send, error: ApiError) -> None:
+        line = dump_json({"error": error.code, "message": error.message}).encode() + b"\n"
+        await send({"type": "http.response.body", "body": line, "more_body": True})
 
     async def _page(self, scope: Message, headers: Mapping[str, str], send: Send) -> None:
         name = scope["path"].rpartition("/")[2] if scope["path"].startswith("/console/static/") else PAGE

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from statewright import chance
 from statewright.api.operations import App
 from statewright.arn import EXECUTION, EXPRESS, parse_arn
 from statewright.console.asked import Asked
+from statewright.console.hub import Hub
+from statewright.console.project import ProjectBoard
 from statewright.console.redaction import Redactor
 from statewright.console.runs import Runs
+from statewright.console.subjects import Polls
 from statewright.console.surveys import Surveys
 from statewright.errors import ApiError
 
@@ -20,6 +24,12 @@ class Console:
     """
 
     app: App
+    project: ProjectBoard | None = None
+    """What `statewright dev` finds in its folder; None without it."""
+    instance: str = field(default_factory=chance.uuid4)
+    """Tells this process from the one before and the one after."""
+    polls: Polls = field(default_factory=Polls)
+    _hubs: dict[str, Hub] = field(default_factory=dict)
     _apps: dict[str, App] = field(default_factory=dict)
     _runs: dict[str, Runs] = field(default_factory=dict)
     _surveys: dict[str, Surveys] = field(default_factory=dict)
@@ -77,3 +87,10 @@ class Console:
         if runs is None:
             runs = self._runs[parsed.region] = Runs(app.engine, self.redactor)
         return runs
+
+    def hub_of(self, app: App) -> Hub:
+        """The hub of the region of an application."""
+        hub = self._hubs.get(app.config.region)
+        if hub is None:
+            hub = self._hubs[app.config.region] = Hub(app.engine)
+        return hub

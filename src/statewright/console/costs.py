@@ -35,16 +35,15 @@ async def machine_costs(console: Console, asked: Asked) -> JsonObject:
 async def run_costs(console: Console, asked: Asked) -> JsonObject:
     """The costs of one execution, as `shown` returns them."""
     arn = needed(asked.given, "arn")
-    one = await console.runs_of(arn).read(arn)
-    return await asyncio.to_thread(of_run, one, console.redactor)
+    async with console.runs_of(arn).reading(arn) as one:
+        return await asyncio.to_thread(of_run, one, console.redactor)
 
 
 def of_run(one: ReadRun, redactor: Redactor) -> JsonObject:
     """The costs of one execution, as `shown` returns them."""
-    program = one.recorded.story.program
     survey = Survey()
-    survey.note(one.view, one.recorded.events, program, redactor)
-    return shown(survey, program)
+    survey.note(one.view, one.recorded.events, one.program, redactor)
+    return shown(survey, one.program)
 
 
 def shown(survey: Survey, program: Program) -> JsonObject:

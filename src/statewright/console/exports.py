@@ -44,9 +44,8 @@ STYLES: Final = ("tokens.css", "shell.css", "run.css", "heat.css", "offline.css"
 async def export(console: Console, asked: Asked) -> File:
     """One HTML file with a run inside."""
     arn = needed(asked.given, "arn")
-    one = await console.runs_of(arn).read(arn)
-    now_ms = console.app.clock.now_ms()
-    body = await asyncio.to_thread(_file, one, now_ms, console.redactor)
+    async with console.runs_of(arn).reading(arn) as one:
+        body = await asyncio.to_thread(_file, one, console.app.clock.now_ms(), console.redactor)
     # It is saved, never shown from here: its scripts would run with the rights of the page.
     return File("application/octet-stream", body)
 
@@ -61,7 +60,7 @@ def bundled(one: ReadRun, now_ms: int, redactor: Redactor) -> JsonObject:
     """
     details, left_out = _details(one.recorded.shown)
     return {
-        "run": run_document(one.view, one.recorded, one.definition, now_ms),
+        "run": run_document(one, now_ms),
         "previous": [event.previous_id for event in one.recorded.shown],
         "details": details,
         "costs": of_run(one, redactor),

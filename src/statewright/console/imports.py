@@ -17,8 +17,9 @@ from statewright.console.asked import Asked, document
 from statewright.console.context import Console
 from statewright.console.exports import bundled
 from statewright.console.outlines import outline
+from statewright.console.recorded import ENDS, Recorded
 from statewright.console.redaction import Redactor
-from statewright.console.runs import ENDS, ReadRun, recorded_of
+from statewright.console.runs import ReadRun
 from statewright.engine.executions.views import ExecutionView
 from statewright.engine.machines.definitions import compiled
 from statewright.errors import ApiError, ExecutionFailure
@@ -64,8 +65,9 @@ def imported(body: JsonObject, now_ms: int, redactor: Redactor) -> JsonObject:
         )
     view = _view(events, name)
     try:
-        recorded = recorded_of(events, view, program, redactor)
-        found = bundled(ReadRun(view, recorded, redactor.value(definition)), now_ms, redactor)
+        recorded = Recorded(view, program, redactor)
+        recorded.note(events)
+        found = bundled(ReadRun(view, recorded, program, redactor.value(definition)), now_ms, redactor)
     except (KeyError, TypeError, IndexError, AttributeError, ValueError, RecursionError) as problem:
         _refuse(f"The history does not fit together, or not with the definition: {problem!r}"[:300])
     head = found["run"]["head"]

@@ -11,10 +11,11 @@ from typing import Final
 
 from statewright import __version__
 from statewright.api.operations import App
-from statewright.console import calls, costs, executions, exports, heat, imports, machines, occupancy, run_reads
+from statewright.console import calls, costs, executions, exports, heat, imports, live, machines, occupancy, run_reads
 from statewright.console.asked import Answer, Asked
 from statewright.console.context import Console
 from statewright.console.drawings import icons
+from statewright.console.project import ProjectBoard
 from statewright.errors import ApiError
 from statewright.payload import JsonObject
 
@@ -38,6 +39,7 @@ async def me(console: Console, asked: Asked) -> JsonObject:
 READS: Final[Mapping[str, Read]] = {
     "me": me,
     **executions.READS,
+    **live.READS,
     **machines.READS,
     **run_reads.READS,
     **heat.READS,
@@ -51,9 +53,9 @@ ACTIONS: Final[Mapping[str, Read]] = {
 }
 
 
-def reader(app: App) -> Callable[[str, Asked], Awaitable[Answer]]:
+def reader(app: App, project: ProjectBoard | None = None) -> Callable[[str, Asked], Awaitable[Answer]]:
     """The reads and actions of a server, by name and request. They raise ApiError, and StoreError."""
-    console = Console(app)
+    console = Console(app, project)
 
     async def answer(name: str, asked: Asked) -> Answer:
         mine, other = (READS, ACTIONS) if asked.body is None else (ACTIONS, READS)

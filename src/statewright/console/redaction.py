@@ -116,17 +116,12 @@ class Redactor:
 
     def events(self, events: Sequence[HistoryEvent]) -> list[HistoryEvent]:
         """A history as it may be shown; events with nothing to hide are the same objects."""
-        if self.is_hidden:
-            return [_hidden(event) for event in events]
-        secrets: set[str] = set()
-        shown = [self._event(event, secrets) for event in events]
-        found = {one for one in secrets if len(one) >= LEAST_SECRET}
-        if not found:
-            return shown
-        values = _Values(found)
-        return [_with(event, {name: values.member(value) for name, value in _data(event)}) for event in shown]
+        return RunRedaction(self).note(events)
 
-    def _event(self, event: HistoryEvent, secrets: set[str]) -> HistoryEvent:
+    def event(self, event: HistoryEvent, secrets: set[str]) -> HistoryEvent:
+        """One event by the patterns alone; `secrets` takes the texts of what was hidden."""
+        if self.is_hidden:
+            return _hidden(event)
         changed: Details = {}
         for name, value in _data(event):
             if isinstance(value, str):
@@ -149,6 +144,36 @@ class Redactor:
             return True
         lowered = text.lower()
         return any(word in lowered for word in self._words)
+
+
+class RunRedaction:
+    """Redaction of one history, which may grow: what was hidden once is hidden in all of it."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._secrets: set[str] = set()
+        self._values: _Values | None = None
+        self.has_more = False
+        """True if the last events had values that were not known before: those before them have to be looked at again.
+        """
+
+    def note(self, events: Sequence[HistoryEvent]) -> list[HistoryEvent]:
+        """Events that follow those noted before, as they may be shown."""
+        found: set[str] = set()
+        shown = [self._redactor.event(event, found) for event in events]
+        more = {one for one in found if len(one) >= LEAST_SECRET} - self._secrets
+        self.has_more = bool(more)
+        if more:
+            self._secrets |= more
+            self._values = _Values(self._secrets)
+        return self.again(shown)
+
+    def again(self, shown: list[HistoryEvent]) -> list[HistoryEvent]:
+        """Events without the values that are known by now."""
+        values = self._values
+        if values is None:
+            return shown
+        return [_with(event, {name: values.member(value) for name, value in _data(event)}) for event in shown]
 
 
 @dataclass(slots=True)

@@ -52,10 +52,10 @@ async def run_events(console: Console, asked: Asked) -> JsonObject:
 async def run_svg(console: Console, asked: Asked) -> File:
     """The run on its machine's graph as one SVG file, light or dark by the reader's system."""
     arn = needed(asked.given, "arn")
-    one = await console.runs_of(arn).read(arn)
-    body = await asyncio.to_thread(_svg, one)
-    # The time of a running state is not in the drawing, so it is the same until the next event.
-    return File("image/svg+xml; charset=utf-8", body, f"{one.view.id}-{len(one.recorded.shown)}")
+    async with console.runs_of(arn).reading(arn) as one:
+        body = await asyncio.to_thread(_svg, one)
+        # The time of a running state is not in the drawing, so it is the same until the next event.
+        return File("image/svg+xml; charset=utf-8", body, f"{one.view.id}-{len(one.recorded.shown)}")
 
 
 def _svg(one: ReadRun) -> bytes:

@@ -143,7 +143,7 @@ class Survey:
         if len(self.inputs) < MOST_SAMPLES:
             self.inputs.append(redactor.text(view.input))
         path, stays = [], dict[str, list[int]]()
-        for number, visit in enumerate(story.visits()):
+        for number, visit in enumerate(sorted(story.visits(), key=lambda one: one.entered_event)):
             figures = self.states.get(visit.name)
             if figures is None:
                 figures = self.states[visit.name] = StateFigures(visit.name, visit.definition.type)
