@@ -23,7 +23,6 @@ LAYERS = [
         "instants",
         "pages",
         "config",
-        "config_console",
         "config_tables",
         "credentials",
         "formats",

@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from statewright import chance
 from statewright.api.operations import App
 from statewright.arn import EXECUTION, EXPRESS, parse_arn
 from statewright.console.asked import Asked
+from statewright.console.figures.surveys import Surveys
 from statewright.console.hub import Hub
 from statewright.console.project import ProjectBoard
+from statewright.console.recording.recorder import ExpressRecorder, no_recording
 from statewright.console.redaction import Redactor
-from statewright.console.runs import Runs
+from statewright.console.runs import ReadRun, Runs
 from statewright.console.subjects import Polls
-from statewright.console.surveys import Surveys
 from statewright.errors import ApiError
+from statewright.interpreter.history import HistoryEvent
+from statewright.payload import JsonObject
+
+
+class RunSource(Protocol):
+    """Reads executions, each by its ARN. All raise ApiError."""
+
+    async def view(self, arn: str, /) -> JsonObject:
+        """The document of a run."""
+
+    async def events(self, arn: str, /) -> list[HistoryEvent]:
+        """Its history as it may be shown."""
+
+    def reading(self, arn: str, /) -> AbstractAsyncContextManager[ReadRun]:
+        """The run, which does not grow while it is used."""
 
 
 @dataclass(slots=True)
@@ -33,6 +51,7 @@ class Console:
     _apps: dict[str, App] = field(default_factory=dict)
     _runs: dict[str, Runs] = field(default_factory=dict)
     _surveys: dict[str, Surveys] = field(default_factory=dict)
+    _recorders: dict[str, ExpressRecorder] = field(default_factory=dict)
     redactor: Redactor = field(init=False)
     """Hides payloads; everything that shows one asks it."""
 
@@ -64,11 +83,28 @@ class Console:
         return self.app_in(parse_arn(arn).region)
 
     def surveys_of(self, app: App) -> Surveys:
-        """What makes surveys of machines of an application's region."""
+        """The surveys of machines of an application's region."""
         region = app.config.region
         if region not in self._surveys:
             self._surveys[region] = Surveys(app.engine, self.redactor)
         return self._surveys[region]
+
+    def express_of(self, app: App) -> ExpressRecorder:
+        """The recorder of Express executions of an application's region."""
+        region = app.config.region
+        if region not in self._recorders:
+            self._recorders[region] = ExpressRecorder(app.engine, self.redactor)
+        return self._recorders[region]
+
+    def source_of(self, arn: str) -> RunSource:
+        """Reads an execution: a Standard one, or an Express one that was recorded.
+
+        Raises: ApiError (`InvalidArn`, `ExecutionDoesNotExist`, `NoHistory`).
+        """
+        parsed = parse_arn(arn, EXECUTION, EXPRESS)
+        if parsed.kind == EXECUTION:
+            return self.runs_of(arn)
+        return self.express_of(self.app_in(parsed.region))
 
     def runs_of(self, arn: str) -> Runs:
         """The runs of the region of an execution's ARN.
@@ -77,8 +113,7 @@ class Console:
         """
         parsed = parse_arn(arn, EXECUTION, EXPRESS)
         if parsed.kind == EXPRESS:
-            text = "Express executions keep no history. What they log is in the log group of their state machine."
-            raise ApiError("NoHistory", text)
+            raise no_recording()
         try:
             app = self.app_in(parsed.region)
         except ApiError:

@@ -11,11 +11,14 @@ from typing import Final
 
 from statewright import __version__
 from statewright.api.operations import App
-from statewright.console import calls, costs, executions, exports, heat, imports, live, machines, occupancy, run_reads
+from statewright.console import calls, executions, live, machines, run_reads
 from statewright.console.asked import Answer, Asked
 from statewright.console.context import Console
+from statewright.console.copies import exports, imports
 from statewright.console.drawings import icons
+from statewright.console.figures import costs, heat, occupancy
 from statewright.console.project import ProjectBoard
+from statewright.console.recording import reads as recording
 from statewright.errors import ApiError
 from statewright.payload import JsonObject
 
@@ -46,6 +49,7 @@ READS: Final[Mapping[str, Read]] = {
     **occupancy.READS,
     **costs.READS,
     **exports.READS,
+    **recording.READS,
 }
 ACTIONS: Final[Mapping[str, Read]] = {
     **calls.ACTIONS,

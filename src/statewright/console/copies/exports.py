@@ -17,10 +17,10 @@ from typing import Final
 from statewright import __version__
 from statewright.console.asked import Asked, File, needed
 from statewright.console.assets import assets
-from statewright.console.bundle import bundle
 from statewright.console.context import Console
-from statewright.console.costs import of_run
+from statewright.console.copies.bundle import bundle
 from statewright.console.drawings import icons
+from statewright.console.figures.costs import of_run
 from statewright.console.redaction import Redactor
 from statewright.console.runs import ReadRun, run_document
 from statewright.graph.svg import escape
@@ -44,7 +44,7 @@ STYLES: Final = ("tokens.css", "shell.css", "run.css", "heat.css", "offline.css"
 async def export(console: Console, asked: Asked) -> File:
     """One HTML file with a run inside."""
     arn = needed(asked.given, "arn")
-    async with console.runs_of(arn).reading(arn) as one:
+    async with console.source_of(arn).reading(arn) as one:
         body = await asyncio.to_thread(_file, one, console.app.clock.now_ms(), console.redactor)
     # It is saved, never shown from here: its scripts would run with the rights of the page.
     return File("application/octet-stream", body)

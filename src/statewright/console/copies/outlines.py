@@ -35,7 +35,7 @@ class _State:
 
 
 def outline(events: Sequence[HistoryEvent]) -> JsonObject:
-    """A definition with which the story of these events can be told."""
+    """A definition that has the states and transitions of these events."""
     root = _Scope()
     places: dict[int, tuple[_Scope, _State | None]] = {0: (root, None)}
     states: dict[str, _State] = {}
@@ -112,7 +112,7 @@ def _state(state: _State) -> JsonObject:
     if not following:
         return {**shown, "End": True}
     if len(following) > 1 and state.type in ("Task", "Parallel", "Map"):
-        # Which of them followed an error is told by the history itself.
+        # The history itself says which of them followed an error.
         shown["Catch"] = [{"ErrorEquals": ["States.ALL"], "Next": one} for one in following[1:]]
     return {**shown, "Next": following[0]}
 

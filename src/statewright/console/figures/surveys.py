@@ -51,7 +51,7 @@ class Slow:
 
 @dataclass(slots=True)
 class StateFigures:
-    """What one state did in all executions of a survey. `took_ms` has the durations of visits that ended."""
+    """Figures of one state in all executions of a survey. `took_ms` has the durations of visits that ended."""
 
     name: str
     type: str

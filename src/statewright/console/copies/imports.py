@@ -15,8 +15,8 @@ from statewright.asl.loading import check_text
 from statewright.asl.program import Program
 from statewright.console.asked import Asked, document
 from statewright.console.context import Console
-from statewright.console.exports import bundled
-from statewright.console.outlines import outline
+from statewright.console.copies.exports import bundled
+from statewright.console.copies.outlines import outline
 from statewright.console.recorded import ENDS, Recorded
 from statewright.console.redaction import Redactor
 from statewright.console.runs import ReadRun

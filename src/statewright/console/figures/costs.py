@@ -9,9 +9,9 @@ from typing import Final
 from statewright.asl.program import MapDef, Program, TaskDef
 from statewright.console.asked import Asked, needed, number
 from statewright.console.context import Console
+from statewright.console.figures.surveys import MOST_RUNS, LoopFigures, StateFigures, Survey
 from statewright.console.redaction import Redactor
 from statewright.console.runs import ReadRun
-from statewright.console.surveys import MOST_RUNS, LoopFigures, StateFigures, Survey
 from statewright.cost.bill import Bill, bill
 from statewright.cost.prices import PriceTable, load
 from statewright.cost.usage import Usage
@@ -35,7 +35,7 @@ async def machine_costs(console: Console, asked: Asked) -> JsonObject:
 async def run_costs(console: Console, asked: Asked) -> JsonObject:
     """The costs of one execution, as `shown` returns them."""
     arn = needed(asked.given, "arn")
-    async with console.runs_of(arn).reading(arn) as one:
+    async with console.source_of(arn).reading(arn) as one:
         return await asyncio.to_thread(of_run, one, console.redactor)
 
 

@@ -15,7 +15,7 @@ from statewright.arn import MACHINE, parse_arn
 from statewright.console.asked import Asked, needed
 from statewright.console.context import Console
 from statewright.console.drawings import drawing
-from statewright.console.surveys import no_history
+from statewright.console.figures.surveys import no_history
 from statewright.engine.engine import Engine
 from statewright.engine.executions.history_pages import decode_page
 from statewright.engine.executions.views import ExecutionView

@@ -9,7 +9,7 @@ from typing import Final
 from statewright.console.asked import Asked, needed, number
 from statewright.console.context import Console
 from statewright.console.drawings import drawing
-from statewright.console.surveys import MOST_RUNS, StateFigures, Survey
+from statewright.console.figures.surveys import MOST_RUNS, StateFigures, Survey
 from statewright.cost.bill import bill
 from statewright.cost.prices import PriceTable, load
 from statewright.payload import Json, JsonObject, parse_json
