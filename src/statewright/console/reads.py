@@ -19,6 +19,7 @@ from statewright.console.drawings import icons
 from statewright.console.figures import costs, heat, occupancy
 from statewright.console.project import ProjectBoard
 from statewright.console.recording import reads as recording
+from statewright.console.simulations import reads as simulations
 from statewright.errors import ApiError
 from statewright.payload import JsonObject
 
@@ -50,10 +51,12 @@ READS: Final[Mapping[str, Read]] = {
     **costs.READS,
     **exports.READS,
     **recording.READS,
+    **simulations.READS,
 }
 ACTIONS: Final[Mapping[str, Read]] = {
     **calls.ACTIONS,
     **imports.ACTIONS,
+    **simulations.ACTIONS,
 }
 
 
