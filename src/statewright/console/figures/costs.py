@@ -51,12 +51,14 @@ def shown(survey: Survey, program: Program) -> JsonObject:
 
     `states` are `{name, type, usd, share, transitions, lines}`, dearest first, `lines` of a bill `{service, words,
     quantity, usd}`. `loops` are Wait states that polled, with what one long wait and turns of a minute would have cost.
-    `express` has the cost of the same work in an Express machine, or `why` that is not possible.
+    `express` has the cost of the same work in an Express machine, or `why` that is not possible; null for one.
     """
     table = load(None)
     whole = Usage()
     for one in survey.states.values():
         whole.merge(one.usage)
+    if survey.is_express:
+        whole.merge(survey.express)
     made = bill(whole, table)
     states = [_state(one, table, made.usd) for one in survey.states.values()]
     return {
@@ -68,7 +70,7 @@ def shown(survey: Survey, program: Program) -> JsonObject:
         "lines": _lines(made),
         "loops": [_loop(one, table) for one in sorted(survey.loops.values(), key=lambda one: -one.transitions)],
         "hints": list(survey.hints),
-        "express": _express(survey, whole, program, table),
+        "express": None if survey.is_express else _express(survey, whole, program, table),
         "notes": list(made.notes),
     }
 

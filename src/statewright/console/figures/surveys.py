@@ -128,6 +128,7 @@ class Survey:
     until_ms: int | None = None
     lasted_ms: list[int] = field(default_factory=list)
     inputs: list[str] = field(default_factory=list)
+    is_express: bool = False
 
     def note(self, view: ExecutionView, events: Sequence[HistoryEvent], program: Program, redactor: Redactor) -> None:
         """Add one execution. Names of errors may hold data, too, and so all is taken from what may be shown."""
@@ -158,6 +159,7 @@ class Survey:
             self.loops.setdefault(loop.state, LoopFigures(loop.state)).note(loop)
         if len(self.hints) < MOST_SAMPLES:
             self.hints.update(dict.fromkeys(hints(path, waits)))
+        self.is_express = view.type == "EXPRESS"
         self._note_usage(story, events)
 
     def _note_usage(self, story: Story, events: Sequence[HistoryEvent]) -> None:
@@ -174,7 +176,8 @@ class Survey:
             if event.type in _SUCCEEDED and self.states[visit.name].answer is None:
                 self.states[visit.name].answer = str((event.details or {}).get("output", "null"))
         for name, times in transitions.items():
-            usage = execution_usage(by_state.get(name, ()), times, duration_ms=0)
+            # Express executions are charged for their duration, whatever their states.
+            usage = execution_usage(by_state.get(name, ()), 0 if self.is_express else times, duration_ms=0)
             self.states[name].usage.merge(usage)
         if events:
             add_express(self.express, events[-1].at_ms - events[0].at_ms)
