@@ -11,8 +11,8 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from tests.deadlines import PATIENCE_SECONDS
-from tests.e2e.conftest import ROLE, Server, ended, until
+from tests.deadlines import PATIENCE_SECONDS, until
+from tests.e2e.conftest import ROLE, Server, ended
 
 SECRET = "hunter2-4711"
 DEFINITION = {
@@ -54,8 +54,13 @@ def machine(server: Server) -> str:
         if n < 2:
             assert ended(sfn, arn)["status"] == "FAILED"
         else:
-            until(lambda arn=arn: last_event(sfn, arn) == "WaitStateEntered")
+            waits(sfn, arn)
     return made
+
+
+def waits(sfn: Any, arn: str) -> None:
+    """Return once an execution waits."""
+    until(lambda: last_event(sfn, arn) == "WaitStateEntered")
 
 
 def last_event(sfn: Any, arn: str) -> str:
@@ -184,12 +189,7 @@ def test_express_executions_are_recorded_while_a_page_watches(server):
     ]
     assert read(server, "machine/heat", arn=arn)["error"] == "NoHistory"
     unseen = sfn.start_execution(stateMachineArn=arn, name="unseen")["executionArn"]
-    until(
-        lambda: (
-            sfn.list_executions is not None
-            and read(server, "executions", machine=arn)["executions"][0]["status"] == "SUCCEEDED"
-        )
-    )
+    until(lambda: read(server, "executions", machine=arn)["executions"][0]["status"] == "SUCCEEDED")
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_SECONDS)
     connection.request(
         "GET", f"/console/api/express/watch?{urlencode({'arn': arn})}", headers={"Sec-Fetch-Site": "same-origin"}

@@ -169,12 +169,12 @@ class Survey:
             transitions[visit.name] += 1 + max(0, len(visit.attempts) - 1) * (visit.definition.type == "Task")
         for event in events:
             owner = story.owner_of(event.id)
-            visit = owner if isinstance(owner, Visit) else owner.owner
-            if visit is None:
+            around = owner if isinstance(owner, Visit) else owner.owner
+            if around is None:
                 continue
-            by_state.setdefault(visit.name, []).append(event)
-            if event.type in _SUCCEEDED and self.states[visit.name].answer is None:
-                self.states[visit.name].answer = str((event.details or {}).get("output", "null"))
+            by_state.setdefault(around.name, []).append(event)
+            if event.type in _SUCCEEDED and self.states[around.name].answer is None:
+                self.states[around.name].answer = str((event.details or {}).get("output", "null"))
         for name, times in transitions.items():
             # Express executions are charged for their duration, whatever their states.
             usage = execution_usage(by_state.get(name, ()), 0 if self.is_express else times, duration_ms=0)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Final
 
-from statewright.console.asked import Asked, File, document, needed, number, text_of
+from statewright.console.asked import Answer, Asked, File, document, needed, number, text_of
 from statewright.console.context import Console
 from statewright.console.simulations.scenarios import check, fitted
 from statewright.errors import ApiError
@@ -83,7 +84,7 @@ def _may_write(asked: Asked, what: str) -> None:
         raise ApiError("AccessDenied", f"This sign-in may only read, and this {what}.", status=403)
 
 
-READS: Final = {
+READS: Final[dict[str, Callable[[Console, Asked], Awaitable[Answer]]]] = {
     "simulations": simulations, "simulations/one": simulation, "simulations/page": page,
     "simulations/scenario": scenario,
 }  # fmt: skip
