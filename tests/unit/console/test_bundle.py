@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hypothesis import given, settings
@@ -35,6 +36,17 @@ def test_the_page_of_a_file_has_all_that_it_needs():
     assert "modules['api.js']" not in script
     assert script.index("modules['offline.js'] = ") > script.index("modules['run.js'] = ")
     assert set(STYLES) <= set(assets.assets())
+
+
+def exported(name: str) -> set[str]:
+    return set(
+        re.findall(r"^export (?:async )?(?:function|const|class) (\w+)", assets.assets()[name].body.decode(), re.M)
+    )
+
+
+@pytest.mark.parametrize(("name", "other"), INSTEAD.items())
+def test_what_stands_in_for_a_module_has_all_that_it_has(name, other):
+    assert exported(name) <= exported(other)
 
 
 def test_modules_stand_before_those_that_need_them(modules):
