@@ -73,7 +73,8 @@ class Runs:
         kept = await self._grown(shown)
         async with kept.lock:
             now_ms = engine.clock.now_ms()
-            return await asyncio.to_thread(_document, shown, kept, revision.definition, now_ms)
+            with engine.clock.busy():
+                return await asyncio.to_thread(_document, shown, kept, revision.definition, now_ms)
 
     async def since(self, arn: str, event: int) -> JsonObject:
         """What came after an event: `{from, to, nowMs, head, eventTypes, events, visits, attempts}`, or
@@ -127,7 +128,8 @@ class Runs:
             if count <= _FEW_EVENTS:
                 _note(kept.recorded, pages)
             else:
-                await asyncio.to_thread(_note, kept.recorded, pages)
+                with self.engine.clock.busy():
+                    await asyncio.to_thread(_note, kept.recorded, pages)
         self._make_room(shown.id)
         return kept
 
