@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+import random
+import shutil
 import socket
 import sys
 from typing import Any
 
 import pytest
 
+from statewright.console.assets import FOLDER
+from statewright.virtual_clock import VirtualClock, run_virtual
+from tests.console.conftest import HERE, run
 from tests.e2e.conftest import ROLE, Server
+from tests.unit.console.live_pages import begin_busy, console_of
+from tests.unit.engine.running import Rig, machine, passing, task
 
 DEFINITION = {
     "StartAt": "Ask",
@@ -77,3 +84,62 @@ def test_a_killed_server_comes_back_and_nothing_is_lost_or_doubled(drive, tmp_pa
     assert report["serious"] == []
     # Browsers log each attempt while there is no server.
     assert [one for one in report["complaints"] if "ERR_" not in one] == []
+
+
+def growing(seed: int) -> list[Any]:
+    """A run in the middle, its deltas at instants that chance chooses, and the run at its end."""
+    chance = random.Random(seed)
+
+    async def main(clock: VirtualClock) -> list[Any]:
+        rig = await Rig(clock).up()
+        arn = await begin_busy(rig)
+        found = await grown_of(rig, clock, arn, chance)
+        await rig.down()
+        return found
+
+    return run_virtual(main)
+
+
+async def grown_of(rig: Rig, clock: VirtualClock, arn: str, chance: random.Random) -> list[Any]:
+    runs = console_of(rig).runs_of(arn)
+    document = await runs.view(arn)
+    deltas, known = [], len(document["events"]["type"])
+    while True:
+        is_over = (await rig.engine.describe(arn)).status != "RUNNING"
+        delta = await runs.since(arn, known)
+        known = delta["to"]
+        deltas.append(delta)
+        if is_over:
+            return [document, deltas, await runs.view(arn)]
+        await clock.sleep_until(clock.now_ms() + chance.randrange(1, 900))
+
+
+def redriven() -> list[Any]:
+    """A run that failed, and went on when it was redriven."""
+
+    async def main(clock: VirtualClock) -> list[Any]:
+        rig = await Rig(clock).up()
+        rig.integrations.throws("T", "Broken")
+        arn = await rig.begin(machine(A=passing("T"), T=task(Next="B"), B=passing()))
+        await rig.end(arn)
+        runs = console_of(rig).runs_of(arn)
+        document = await runs.view(arn)
+        rig.integrations.returns("T", 1, after_ms=50)
+        await rig.engine.redrive_execution(arn)
+        await rig.end(arn)
+        found = [document, [await runs.since(arn, len(document["events"]["type"]))], await runs.view(arn)]
+        await rig.down()
+        return found
+
+    return run_virtual(main)
+
+
+def test_a_run_that_grew_is_the_run_that_is_read(tmp_path):
+    if shutil.which("node") is None:
+        pytest.skip("there is no node")
+    runs = tmp_path / "runs.json"
+    runs.write_text(json.dumps([*(growing(seed) for seed in range(20)), redriven()]))
+    for path in (*FOLDER.glob("*.js"), HERE / "modules_live.js"):
+        shutil.copy(path, tmp_path)
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    run(["node", "modules_live.js", str(runs)], cwd=tmp_path)

@@ -10,8 +10,38 @@ from typing import Any
 from statewright.console.asked import Asked, Caller
 from statewright.console.context import Console
 from statewright.console.live import live
+from statewright.engine.dispatch import Failed, Succeeded
 from tests.unit.api.apps import app_of
-from tests.unit.engine.running import Rig
+from tests.unit.engine.running import Rig, machine, passing, task, wait
+
+RETRY = [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 1, "MaxAttempts": 2, "BackoffRate": 1}]
+BUSY = machine(
+    A=passing("W"),
+    W=wait(1, "Each"),
+    Each={
+        "Type": "Map", "ItemsPath": "$.items", "MaxConcurrency": 2, "Next": "Both",
+        "ItemProcessor": {"StartAt": "Nap", "States": {"Nap": wait(1, "Slow"), "Slow": task(Retry=RETRY)}},
+    },
+    Both={
+        "Type": "Parallel", "End": True,
+        "Branches": [{"StartAt": "L", "States": {"L": wait(2)}}, {"StartAt": "R", "States": {"R": passing()}}],
+    },
+)  # fmt: skip
+"""Commits at many instants: retries, items and branches."""
+INPUT = {"items": [1, 2, 3, 4]}
+
+
+async def begin_busy(rig: Rig) -> str:
+    """An execution of BUSY whose task fails at first, and takes a while."""
+    tried: dict[Any, int] = {}
+
+    async def answer(call: Any) -> Any:
+        await rig.clock.sleep_until(rig.clock.now_ms() + 130)
+        tried[call.parameters] = tried.get(call.parameters, 0) + 1
+        return Failed("Busy", "later", "failed") if tried[call.parameters] < 2 else Succeeded(call.parameters)
+
+    rig.integrations.answers["Slow"] = answer
+    return await rig.begin(BUSY, INPUT)
 
 
 def console_of(rig: Rig) -> Console:

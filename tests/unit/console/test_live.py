@@ -11,47 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from statewright.console.hub import MOST_CHANGES, PAUSE_MS, Hub
-from statewright.console.live import BEAT_MS, LIST_PAUSE_MS, POLLED, live
+from statewright.console.hub import LIST_PAUSE_MS, MOST_CHANGES, PAUSE_MS, Hub
+from statewright.console.live import BEAT_MS, POLLED, live
 from statewright.console.project import Problem, ProjectBoard
 from statewright.console.subjects import PolledSubject, Polls
-from statewright.engine.dispatch import Failed, Succeeded
+from statewright.engine.dispatch import Succeeded
 from statewright.engine.executions.views import StatusChange
 from statewright.errors import ApiError
 from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.thoroughness import examples
 from tests.unit.api.apps import app_of
-from tests.unit.console.live_pages import Model, Page, asked, console_of
+from tests.unit.console.live_pages import Model, Page, asked, begin_busy, console_of
 from tests.unit.engine.running import Rig, machine, passing, task, wait
-
-RETRY = [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 1, "MaxAttempts": 2, "BackoffRate": 1}]
-BUSY = machine(
-    A=passing("W"),
-    W=wait(1, "Each"),
-    Each={
-        "Type": "Map", "ItemsPath": "$.items", "MaxConcurrency": 2, "Next": "Both",
-        "ItemProcessor": {"StartAt": "Nap", "States": {"Nap": wait(1, "Slow"), "Slow": task(Retry=RETRY)}},
-    },
-    Both={
-        "Type": "Parallel", "End": True,
-        "Branches": [{"StartAt": "L", "States": {"L": wait(2)}}, {"StartAt": "R", "States": {"R": passing()}}],
-    },
-)  # fmt: skip
-"""Commits at many instants: retries, items and branches."""
-INPUT = {"items": [1, 2, 3, 4]}
-
-
-async def begun(rig: Rig) -> str:
-    """An execution of BUSY whose task fails at first, and takes a while."""
-    tried: dict[Any, int] = {}
-
-    async def answer(call: Any) -> Any:
-        await rig.clock.sleep_until(rig.clock.now_ms() + 130)
-        tried[call.parameters] = tried.get(call.parameters, 0) + 1
-        return Failed("Busy", "later", "failed") if tried[call.parameters] < 2 else Succeeded(call.parameters)
-
-    rig.integrations.answers["Slow"] = answer
-    return await rig.begin(BUSY, INPUT)
 
 
 @settings(max_examples=examples(40), deadline=None)
@@ -62,7 +33,7 @@ async def begun(rig: Rig) -> str:
 def test_a_page_has_every_event_once_whenever_it_reads_and_connects(first_ms, actions):
     async def main(clock: VirtualClock) -> None:
         rig = await Rig(clock).up()
-        arn = await begun(rig)
+        arn = await begin_busy(rig)
         page = Page(console_of(rig), arn)
         await clock.sleep_until(clock.now_ms() + first_ms)
         await page.read()
@@ -283,16 +254,32 @@ def test_a_watcher_that_missed_too_many_changes_reads_its_list_again():
         slow, quick = hub.watch_list(asyncio.Event()), hub.watch_list(asyncio.Event())
         for number in (1, 2, 1):
             engine.change(number)
-        assert hub.taken(quick) == ["arn1", "arn2"]
-        assert hub.taken(quick) == []
+        assert hub.taken(quick).arns == ["arn1", "arn2"]
+        assert hub.taken(quick).arns == []
         for number in range(MOST_CHANGES - 2):
             engine.change(number)
-        assert hub.taken(slow) is None
-        assert len(hub.taken(quick) or []) == MOST_CHANGES - 2
-        assert hub.taken(slow) == []
+        assert hub.taken(slow).arns is None
+        assert len(hub.taken(quick).arns or []) == MOST_CHANGES - 2
+        assert hub.taken(slow).arns == []
         hub.leave(slow)
         hub.leave(quick)
         assert not engine.subscribers
+
+    run_virtual(main)
+
+
+def test_watchers_of_one_moment_share_what_was_read():
+    async def main(clock: VirtualClock) -> None:
+        engine: Any = StandIn(clock)
+        hub = Hub(engine)
+        watches = [hub.watch_list(asyncio.Event()) for _ in range(20)]
+        engine.change(1)
+        first = hub.taken(watches[0])
+        engine.change(2)
+        assert all(hub.taken(watch) is first for watch in watches[1:])
+        await clock.sleep_until(clock.now_ms() + LIST_PAUSE_MS)
+        later = [hub.taken(watch) for watch in watches]
+        assert (later[0].arns, len({id(batch) for batch in later})) == (["arn2"], 1)
 
     run_virtual(main)
 

@@ -14,8 +14,8 @@ export function ProjectBanner() {
   useLive('project', (line) => (line.problems ? setProblems(line.problems) : undefined));
   if (!problems.length) return null;
   const more = problems.length - MOST_SHOWN;
+  const stays = problems.some((/** @type {FileProblem} */ one) => one.stays);
   return html`<div class="banner fail project" role="alert"><${Icon} name="cross" /><div>
-    ${problems.slice(0, MOST_SHOWN).map((one) => html`<p key=${`${one.file} ${one.line} ${one.message}`}><code><bdi>${one.file}</bdi>${one.line ? `:${one.line}` : ''}</code> <bdi>${one.message}</bdi>${one.stays
-      ? html` <span class="faint">The last good version stays in use.</span>` : null}</p>`)}
-    ${more > 0 ? html`<p class="faint">and ${plural(more, 'problem')} more, in the output of statewright dev</p>` : null}</div></div>`;
+    ${problems.slice(0, MOST_SHOWN).map((one) => html`<p key=${`${one.file} ${one.line} ${one.message}`}><code><bdi>${one.file}</bdi>${one.line ? `:${one.line}` : ''}</code> <bdi>${one.message}</bdi></p>`)}
+    ${more > 0 || stays ? html`<p class="faint">${more > 0 ? `And ${plural(more, 'problem')} more, in the output of statewright dev. ` : ''}${stays ? 'The last good version stays in use.' : ''}</p>` : null}</div></div>`;
 }

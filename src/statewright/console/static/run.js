@@ -74,9 +74,9 @@ function Head(props) {
       <button class="plain" aria-label="Copy the ARN" title=${head.arn} onClick=${() => navigator.clipboard?.writeText(head.arn)}><${Icon} name="copy" /></button>
       <${RunActions} ...${props} /></div>
     <dl class="factbar">${fact('Started', instant(head.startedMs), 'UTC', iso(head.startedMs))}
-      ${fact('Duration', duration(run.endMs), head.status === 'RUNNING' ? 'so far' : '')}
+      ${fact('Duration', duration(head.endedMs === null ? run.endMs : head.endedMs - head.startedMs), head.status === 'RUNNING' ? 'so far' : '')}
       ${fact('Transitions', count(head.transitions))}${fact('Retries', count(head.retries))}
-      ${fact('History', run.length.toLocaleString('en-GB'), 'events')}${fact('Cost in the cloud', dollars(head.usd), 'estimate')}
+      ${fact('History', head.events.toLocaleString('en-GB'), 'events')}${fact('Cost in the cloud', dollars(head.usd), 'estimate')}
       ${head.redriveCount ? fact('Redrives', head.redriveCount) : null}</dl></header>`;
 }
 
