@@ -34,6 +34,7 @@ LONGEST: Final = 1024 * 1024
 ENTRY: Final = "offline.js"
 INSTEAD: Final = {
     "api.js": "offline_api.js",
+    "live.js": "offline_live.js",
     "navigation.js": "offline_navigation.js",
     "run_actions.js": "offline_actions.js",
 }

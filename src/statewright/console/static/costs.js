@@ -1,7 +1,6 @@
 // What executions would cost at the cloud service, with advice: on a machine's page, and of one execution.
 
-import { html, useState } from './vendor.js';
-import { Dialog } from './dialogs.js';
+import { html } from './vendor.js';
 import { duration, plural } from './format.js';
 import { money, percent } from './heat_model.js';
 import { Problem } from './parts.js';
@@ -17,15 +16,8 @@ export function Costs({ machine }) {
   return html`<div class="card costs"><${Bill} found=${found} isMany=${true} /></div>`;
 }
 
-/** A button that shows the costs of the execution on the page. @param {import('./run_actions.js').ActionProps} props */
-export function CostButton({ arn }) {
-  const [isOpen, setOpen] = useState(false);
-  return html`<button class="action" onClick=${() => setOpen(true)}>Cost</button>
-    ${isOpen ? html`<${Dialog} title="Cost in the cloud" wide=${true} onClose=${() => setOpen(false)}><${RunCosts} arn=${arn} /><//>` : null}`;
-}
-
-/** @param {{arn: string}} props */
-function RunCosts({ arn }) {
+/** The costs of one execution. @param {{arn: string}} props */
+export function RunCosts({ arn }) {
   const { found, problem, again } = useRead('run/costs', { arn });
   if (problem) return html`<${Problem} problem=${problem} again=${again} />`;
   if (!found) return html`<p class="faint pad">Reading…</p>`;

@@ -2,7 +2,6 @@
 
 import { html, useState } from './vendor.js';
 import { HELD } from './api.js';
-import { download } from './downloads.js';
 import { Icon } from './icons.js';
 import { useAction } from './dialogs.js';
 
@@ -27,7 +26,7 @@ export function ShareButton({ at, arn }) {
 export function ExportButton({ run, arn }) {
   const { isBusy, problem, run: start } = useAction();
   if (arn.startsWith(HELD)) return null;
-  const save = () => start(() => download('run/export', { arn }, `${run.head.name}.html`));
+  const save = () => start(async () => (await import('./downloads.js')).download('run/export', { arn }, `${run.head.name}.html`));
   return html`<button class="action" disabled=${isBusy} title="One HTML file with the run inside, to attach to a ticket; it needs no server" onClick=${save}>${isBusy ? 'Exporting…' : 'Export page'}</button>
     ${problem ? html`<span class="fail" role="alert">${problem.message}</span>` : null}`;
 }
