@@ -23,6 +23,8 @@ const PATHS = {
   left: 'M10 3 5 8l5 5',
   right: 'M6 3l5 5-5 5',
   down: 'M3 6l5 5 5-5',
+  upload: 'M8 10.5V2.5M4.8 5.5 8 2.5l3.2 3M2.5 10v3.5h11V10',
+  chart: 'M2.5 2.5v11h11M5.5 11V8M8.5 11V5M11.5 11V7',
 };
 
 /** @param {{name: string, size?: number}} props */
@@ -41,6 +43,11 @@ const TONES = {
   ok: ['Succeeded', 'check'], fail: ['Failed', 'cross'], run: ['Running', 'run'], wait: ['Waiting', 'clock'],
   caught: ['Caught', 'bolt'], idle: ['Not reached', 'circle'],
 };
+
+/** The status of an execution in words. @param {string} status */
+export function statusWords(status) {
+  return STATUS[status]?.[0] ?? status;
+}
 
 /** The status of an execution. @param {{status: string}} props */
 export function StatusBadge({ status }) {
