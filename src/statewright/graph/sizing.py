@@ -29,7 +29,7 @@ WIDEST_TEXT: Final = 208.0
 POINT: Final = 12.0
 """The extent of the sides of a Choice."""
 BADGE_ROOM: Final = 20.0
-"""Space at the right of a node with retriers, for their mark."""
+"""Space at the right of a node for each of its marks: of retriers, and of waiting for an answer."""
 
 PILL_PADDING: Final = 8.0
 WIDEST_PILL: Final = 200.0
@@ -73,11 +73,16 @@ def letter_node(node: Node) -> Lettering:
     lines = wrap(printable(node.name) or "(blank)", WIDEST_TEXT / BOLD, NAME_SIZE, 2)
     detail = fit(printable(node.detail), WIDEST_TEXT, DETAIL_SIZE)
     text = max([text_width(line, NAME_SIZE) * BOLD for line in lines] + [text_width(detail, DETAIL_SIZE)])
-    badge = BADGE_ROOM if node.retries else 0.0
+    badge = marks_room(node)
     points = 2 * POINT if node.kind == "Choice" else 0.0
     width = max(NARROWEST, ICON_ROOM + text + NODE_PADDING + badge) + points
     height = NODE_HEIGHT + NAME_LINE * (len(lines) - 1)
     return Lettering(lines, detail, round(width / 2) * 2.0, height)
+
+
+def marks_room(node: Node) -> float:
+    """Space at the right of a node for its marks."""
+    return BADGE_ROOM * (bool(node.retries) + bool(node.waiting))
 
 
 def letter_pill(edge: Edge) -> Pill | None:
