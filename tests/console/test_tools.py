@@ -12,26 +12,29 @@ from tests.console.conftest import HERE, run
 pytestmark = pytest.mark.slow
 
 
-def test_the_libraries_are_those_of_the_lock_file(tools, tmp_path):
-    shutil.copy(HERE / "vendor_entry.js", tools.parent)
+@pytest.mark.parametrize("name", ["vendor", "vendor_editor"])
+def test_the_libraries_are_those_of_the_lock_file(tools, tmp_path, name):
+    shutil.copy(HERE / f"{name}_entry.js", tmp_path)
+    (tmp_path / "node_modules").symlink_to(tools)
     run(
         [
-            str(tools / ".bin" / "esbuild"), "vendor_entry.js", "--bundle", "--format=esm", "--minify",
-            "--legal-comments=none", f"--outfile={tmp_path / 'vendor.js'}",
+            str(tools / ".bin" / "esbuild"), f"{name}_entry.js", "--bundle", "--format=esm", "--minify",
+            "--legal-comments=none", f"--outfile={tmp_path / name}.js",
         ],
-        cwd=tools.parent,
+        cwd=tmp_path,
     )  # fmt: skip
-    assert (tmp_path / "vendor.js").read_text() == (FOLDER / "vendor.js").read_text(), "run: make console-vendor"
+    assert (tmp_path / f"{name}.js").read_text() == (FOLDER / f"{name}.js").read_text(), "run: make console-vendor"
 
 
 def test_the_modules_are_typed(tools):
     run([str(tools / ".bin" / "tsc"), "-p", str(HERE / "tsconfig.json")])
 
 
-def test_the_pure_modules(tmp_path):
+@pytest.mark.parametrize("program", sorted(path.name for path in HERE.glob("modules*.js")))
+def test_the_pure_modules(tmp_path, program):
     if shutil.which("node") is None:
         pytest.skip("there is no node")
-    for path in (*FOLDER.glob("*.js"), HERE / "modules.js"):
+    for path in (*FOLDER.glob("*.js"), HERE / program):
         shutil.copy(path, tmp_path)
     (tmp_path / "package.json").write_text('{"type": "module"}')
-    run(["node", "modules.js"], cwd=tmp_path)
+    run(["node", program], cwd=tmp_path)
