@@ -23,6 +23,7 @@ LAYERS = [
         "instants",
         "pages",
         "config",
+        "config_console",
         "config_tables",
         "credentials",
         "formats",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from statewright.api.operations import App
 from statewright.arn import EXECUTION, EXPRESS, parse_arn
 from statewright.console.asked import Asked
+from statewright.console.redaction import Redactor
 from statewright.console.runs import Runs
 from statewright.errors import ApiError
 
@@ -20,6 +21,11 @@ class Console:
     app: App
     _apps: dict[str, App] = field(default_factory=dict)
     _runs: dict[str, Runs] = field(default_factory=dict)
+    redactor: Redactor = field(init=False)
+    """What hides payloads; everything that shows one asks it."""
+
+    def __post_init__(self) -> None:
+        self.redactor = Redactor(self.app.config.console)
 
     def app_in(self, region: str) -> App:
         """The application of a region, without a throttle; the default region for an empty name.
@@ -56,5 +62,5 @@ class Console:
             raise ApiError("ExecutionDoesNotExist", f"Execution Does Not Exist: '{arn}'") from None
         runs = self._runs.get(parsed.region)
         if runs is None:
-            runs = self._runs[parsed.region] = Runs(app.engine)
+            runs = self._runs[parsed.region] = Runs(app.engine, self.redactor)
         return runs

@@ -17,6 +17,7 @@ from typing import Final
 from statewright.arn import parse_arn
 from statewright.asl.program import Program, TaskDef
 from statewright.console.drawings import drawing
+from statewright.console.redaction import Redactor
 from statewright.cost.bill import bill
 from statewright.cost.execution_usage import execution_usage, transitions_of
 from statewright.cost.prices import PriceTable, load
@@ -25,7 +26,7 @@ from statewright.engine.executions.history_pages import decode_page
 from statewright.engine.executions.views import ExecutionView
 from statewright.interpreter.history import HistoryEvent
 from statewright.interpreter.state import ExecutionState, Identity
-from statewright.payload import JsonObject, Payload, parse_json
+from statewright.payload import Json, JsonObject, Payload, parse_json
 from statewright.simulator.story import Attempt, Story, Strand, Visit
 from statewright.stores.protocol import HistoryPage
 
@@ -41,9 +42,14 @@ _ENDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A history: its events, their story, and the length of the payloads in characters."""
+    """A history: its events, as they may be shown, their story, and the length of the payloads in characters.
+
+    `events` are what was recorded, for what computes with them; only `shown` leaves the server, and the story is made
+    of that.
+    """
 
     events: list[HistoryEvent]
+    shown: list[HistoryEvent]
     story: Story
     characters: int
 
@@ -53,6 +59,7 @@ class Runs:
     """Reads executions. Those read last are kept by id: a closed one is decoded once."""
 
     engine: Engine
+    redactor: Redactor = field(default_factory=Redactor)
     _kept: OrderedDict[int, Recorded] = field(default_factory=OrderedDict)
 
     async def view(self, arn: str) -> JsonObject:
@@ -68,13 +75,14 @@ class Runs:
         _, program = await engine.machines.programs.prepared(shown.machine_id, shown.revision_id)
         recorded = await self._recorded(shown, program)
         now_ms = engine.clock.now_ms()
-        return await asyncio.to_thread(_document, shown, recorded, revision.definition, now_ms)
+        definition = self.redactor.value(parse_json(revision.definition))
+        return await asyncio.to_thread(run_document, shown, recorded, definition, now_ms)
 
     async def events(self, arn: str) -> list[HistoryEvent]:
-        """The history of an execution. Raises: ApiError (`InvalidArn`, `ExecutionDoesNotExist`)."""
+        """The history of an execution as it may be shown. Raises: ApiError (`InvalidArn`, `ExecutionDoesNotExist`)."""
         shown = self.engine.listing.view(await self.engine.names.row_of(arn))
         _, program = await self.engine.machines.programs.prepared(shown.machine_id, shown.revision_id)
-        return (await self._recorded(shown, program)).events
+        return (await self._recorded(shown, program)).shown
 
     async def _recorded(self, shown: ExecutionView, program: Program) -> Recorded:
         listing = self.engine.listing
@@ -85,7 +93,9 @@ class Runs:
             if not pages or pages[-1].first + pages[-1].count - 1 != len(found.events):
                 found = None
         if found is None:
-            found = await asyncio.to_thread(_decoded, await listing.history_pages(shown.id), shown, program)
+            found = await asyncio.to_thread(
+                _decoded, await listing.history_pages(shown.id), shown, program, self.redactor
+            )
         self._kept[shown.id] = found
         self._kept.move_to_end(shown.id)
         while len(self._kept) > 1 and self._is_full():
@@ -96,21 +106,26 @@ class Runs:
         return len(self._kept) > KEPT_RUNS or sum(one.characters for one in self._kept.values()) > KEPT_CHARACTERS
 
 
-def _decoded(pages: Sequence[HistoryPage], shown: ExecutionView, program: Program) -> Recorded:
-    events = [event for page in pages for event in decode_page(page)]
+def _decoded(pages: Sequence[HistoryPage], shown: ExecutionView, program: Program, redactor: Redactor) -> Recorded:
+    return recorded_of([event for page in pages for event in decode_page(page)], shown, program, redactor)
+
+
+def recorded_of(events: list[HistoryEvent], shown: ExecutionView, program: Program, redactor: Redactor) -> Recorded:
+    """A history with its story."""
     identity = Identity(shown.execution_arn, shown.name, shown.machine_arn, "", "", "")
     state = ExecutionState(identity, Payload.from_text("{}"), b"")
     story = Story(program)
     characters = 0
-    for event in events:
+    visible = redactor.events(events)
+    for event in visible:
         story.note(state, event)
         characters += sum(len(value) for value in (event.details or {}).values() if isinstance(value, str))
-    return Recorded(events, story, characters)
+    return Recorded(events, visible, story, characters)
 
 
-def _document(shown: ExecutionView, recorded: Recorded, text: str, now_ms: int) -> JsonObject:
-    definition = parse_json(text)
-    events, story = recorded.events, recorded.story
+def run_document(shown: ExecutionView, recorded: Recorded, definition: Json, now_ms: int) -> JsonObject:
+    """The document of a run, as `Runs.view` returns it."""
+    events, story = recorded.shown, recorded.story
     first = story.root.visits[0].name if story.root.visits else definition["StartAt"]
     states, state_index = _states(story.program, first)
     visits = list(story.visits())
@@ -118,7 +133,7 @@ def _document(shown: ExecutionView, recorded: Recorded, text: str, now_ms: int) 
     types = sorted({event.type for event in events})
     type_index = {name: number for number, name in enumerate(types)}
     return {
-        "head": _head(shown, events, visits),
+        "head": _head(shown, recorded, visits),
         "drawing": drawing(definition),
         "definition": definition,
         "nowMs": now_ms,
@@ -135,12 +150,13 @@ def _document(shown: ExecutionView, recorded: Recorded, text: str, now_ms: int) 
     }
 
 
-def _head(shown: ExecutionView, events: Sequence[HistoryEvent], visits: Iterable[Visit]) -> JsonObject:
+def _head(shown: ExecutionView, recorded: Recorded, visits: Iterable[Visit]) -> JsonObject:
+    events = recorded.shown
     last = events[-1] if events else None
     ended = _ENDS.get(last.type) if last is not None else None
     transitions = transitions_of(events)
     now_or_end = last.at_ms if last is not None else shown.started_ms
-    usage = execution_usage(events, transitions, duration_ms=now_or_end - shown.started_ms)
+    usage = execution_usage(recorded.events, transitions, duration_ms=now_or_end - shown.started_ms)
     details = (last.details or {}) if last is not None and ended is not None else {}
     return {
         "arn": shown.execution_arn,
