@@ -11,7 +11,7 @@ from typing import Final
 
 from statewright import __version__
 from statewright.api.operations import App
-from statewright.console import calls, executions, machines, run_reads
+from statewright.console import calls, executions, machine_page, machines, run_reads, workbench
 from statewright.console.asked import Answer, Asked
 from statewright.console.context import Console
 from statewright.console.drawings import icons
@@ -40,9 +40,11 @@ READS: Final[Mapping[str, Read]] = {
     **executions.READS,
     **machines.READS,
     **run_reads.READS,
+    **machine_page.READS,
 }
 ACTIONS: Final[Mapping[str, Read]] = {
     **calls.ACTIONS,
+    **workbench.ACTIONS,
 }
 
 
