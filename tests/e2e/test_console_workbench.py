@@ -108,13 +108,16 @@ def test_a_run_without_end_is_ended(server):
     rest = {"Again": again, "B": {"Type": "Succeed"}}
     loop = {"StartAt": "A", "States": {"A": {"Type": "Pass", "Next": "Again"}, **rest}}
     assert "history events" in run(server, loop)["problem"]
-    doubled = "{% [$states.input.a, $states.input.a] %}"
-    again = {"Type": "Choice", "Choices": [{"Condition": "{% false %}", "Next": "B"}], "Default": "A"}
-    rest = {"Again": again, "B": {"Type": "Succeed"}}
-    states = {"A": {"Type": "Pass", "Output": {"a": doubled}, "Next": "Again"}, **rest}
-    heavy = {"QueryLanguage": "JSONata", "StartAt": "A", "States": states}
-    found = run(server, heavy, input=json.dumps({"a": "x" * 10_000}))
-    assert found.get("problem") or found["error"] == "TrialEnded"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "expression", ["$sum([1..9000000].($ * $))", "$join([1..9000000].($string($) & $pad('', 200)))"]
+)
+def test_a_run_that_takes_too_much_ends_alone(server, expression):
+    state = {"Type": "Pass", "Output": f"{{% {expression} %}}", "End": True}
+    found = run(server, {"QueryLanguage": "JSONata", "StartAt": "A", "States": {"A": state}})
+    assert found["error"] in ("TrialEnded", "States.QueryEvaluationError")
     assert read(server, "me")["httpStatus"] == 200
 
 

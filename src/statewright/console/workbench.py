@@ -134,7 +134,9 @@ def _looked_at(text: str, name: str, kind: Literal["STANDARD", "EXPRESS"]) -> Js
     states = list(states_of(outline(read.value, express=False)))
     answer["isTooLarge"] = len(states) > MOST_DRAWN
     answer["drawing"] = None if answer["isTooLarge"] else drawing(read.value)
-    answer["states"] = [{"name": one.name, "type": one.type} for one in states[:MOST_DRAWN]]
+    answer["states"] = [
+        {"name": one.name, "type": one.type, "line": read.key_position(one.path)[0]} for one in states[:MOST_DRAWN]
+    ]
     resources = [(one.name, one.node.get("Resource")) for one in states if one.type == "Task"]
     answer["tasks"] = [
         {"name": task, "resource": resource if isinstance(resource, str) else ""} for task, resource in resources[:200]

@@ -23,6 +23,9 @@ const PATHS = {
   left: 'M10 3 5 8l5 5',
   right: 'M6 3l5 5-5 5',
   down: 'M3 6l5 5 5-5',
+  download: 'M8 2v8M4.8 7 8 10.2 11.2 7M2.8 13.5h10.4',
+  pin: 'M5.5 2h5M6.2 2v4.2L4 9h8L9.8 6.2V2M8 9v5',
+  wrench: 'M13.4 4.6a3.4 3.4 0 0 1-4.6 4L4.4 13 3 11.6l4.4-4.4a3.4 3.4 0 0 1 4-4.6L9.3 4.7l2 2z',
 };
 
 /** @param {{name: string, size?: number}} props */

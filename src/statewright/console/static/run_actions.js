@@ -1,6 +1,7 @@
 // What can be done with the execution that the page shows: a button each, beside its name.
 
 import { html } from './vendor.js';
+import { PinAction } from './pin.js';
 
 /**
  * @typedef {{run: import('./model.js').Run, arn: string, at: number, state: import('./model.js').State | undefined,
@@ -8,7 +9,7 @@ import { html } from './vendor.js';
  */
 
 /** Components with ActionProps, in their order. @type {((props: ActionProps) => any)[]} */
-const ACTIONS = [];
+const ACTIONS = [PinAction];
 
 /** @param {ActionProps} props */
 export function RunActions(props) {
