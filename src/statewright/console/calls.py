@@ -29,6 +29,8 @@ READING: Final[dict[str, frozenset[str]]] = {
             "ListStateMachines",
         }
     ),
+    "monitoring": frozenset({"GetMetricData"}),
+    "statewright": frozenset({"ListLimits"}),
 }
 """Operations that change nothing, by the signing names of their services."""
 WRITING: Final[dict[str, frozenset[str]]] = {

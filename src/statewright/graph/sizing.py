@@ -18,7 +18,7 @@ NAME_LINE: Final = 17.0
 DETAIL_LINE: Final = 15.0
 LABEL_LINE: Final = 14.0
 BOLD: Final = 1.06
-"""Widening of the name's weight."""
+"""Widening of the weight of names, and of labels of transitions that were taken."""
 
 NODE_HEIGHT: Final = 44.0
 ICON_ROOM: Final = 44.0
@@ -92,7 +92,7 @@ def letter_pill(edge: Edge) -> Pill | None:
     lines: list[str] = []
     shown = 0
     for label in edge.labels:
-        wrapped = wrap(printable(label), WIDEST_PILL - 2 * PILL_PADDING, LABEL_SIZE, LINES_OF_LABEL)
+        wrapped = wrap(printable(label), (WIDEST_PILL - 2 * PILL_PADDING) / BOLD, LABEL_SIZE, LINES_OF_LABEL)
         rest = len(edge.labels) - shown
         if lines and len(lines) + len(wrapped) + (rest > 1) > LINES_OF_PILL:
             break
@@ -100,5 +100,6 @@ def letter_pill(edge: Edge) -> Pill | None:
         shown += 1
     if shown < len(edge.labels):
         lines.append(f"or {len(edge.labels) - shown} more")
-    width = max(text_width(line, LABEL_SIZE) for line in lines) + 2 * PILL_PADDING
+    # A transition that was taken has its label in bold.
+    width = max(text_width(line, LABEL_SIZE) for line in lines) * BOLD + 2 * PILL_PADDING
     return Pill(tuple(lines), round(width / 2) * 2.0, LABEL_LINE * len(lines) + 6)

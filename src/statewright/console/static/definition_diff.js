@@ -17,14 +17,14 @@ export function Difference({ found, words, icons = null }) {
   const sides = useMemo(() => [stillRun(found.before), stillRun(found.after)], [found]);
   const looks = useMemo(() => [lookOf(found, 'before'), lookOf(found, 'after')], [found]);
   if (found.same) return html`<p class="banner ok"><span>The two definitions are the same.</span></p>`;
-  return html`<div class="difference"><p class="legend">${summary(found).map(([look, text]) => html`<span class=${`badge ${look}`}>${text}</span>`)}</p>
+  return html`<div class="wb-difference"><p class="wb-legend">${summary(found).map(([look, text]) => html`<span class=${`badge ${look}`}>${text}</span>`)}</p>
     <${Tabs} items=${[['graph', 'Graphs'], ['states', 'States'], ['text', 'Text']]} chosen=${view} label="View of the difference" panel="difference" look="pill" onChoose=${setView} />
     <div role="tabpanel" id="difference" aria-labelledby=${`difference-${view}`} tabindex="0">
-    ${view === 'graph' ? html`<div class="sides">${sides.map((run, side) => html`<figure key=${side}><figcaption>${words[side]}</figcaption>
+    ${view === 'graph' ? html`<div class="wb-sides">${sides.map((run, side) => html`<figure key=${side}><figcaption>${words[side]}</figcaption>
         <${Graph} run=${run} at=${0} selected=${chosen} icons=${icons} onSelect=${setChosen} lookOf=${looks[side]} /></figure>`)}</div>
         ${chosen && Object.hasOwn(found.changed, chosen) ? html`<p class="banner wait"><span><b><bdi>${chosen}</bdi></b> differs in <bdi>${found.changed[chosen].join(', ')}</bdi></span></p>` : null}`
       : view === 'states' ? html`<${States} found=${found} />`
-        : html`<pre class="unified" tabindex="0">${found.lines.map((line) => html`<span class=${lineLook(line)}>${line}${'\n'}</span>`)}${found.more ? html`<span class="faint">${found.more.toLocaleString('en-GB')} lines are not shown</span>` : null}</pre>`}</div></div>`;
+        : html`<pre class="wb-unified" tabindex="0">${found.lines.map((line) => html`<span class=${lineLook(line)}>${line}${'\n'}</span>`)}${found.more ? html`<span class="faint">${found.more.toLocaleString('en-GB')} lines are not shown</span>` : null}</pre>`}</div></div>`;
 }
 
 /** The classes and words of states on one side. @param {Found} found @param {'before' | 'after'} side @returns {(name: string) => [string, string] | undefined} */
@@ -49,7 +49,7 @@ export function summary(found) {
 /** @param {string} line */
 function lineLook(line) {
   if (/^(---|\+\+\+)/.test(line)) return 'faint';
-  return line.startsWith('+') ? 'madd' : line.startsWith('-') ? 'mgone' : line.startsWith('@@') ? 'hunk' : '';
+  return line.startsWith('+') ? 'madd' : line.startsWith('-') ? 'mgone' : line.startsWith('@@') ? 'wb-hunk' : '';
 }
 
 /** @param {{found: Found}} props */

@@ -5,7 +5,8 @@ import { html, useEffect, useRef, useState } from './vendor.js';
 
 /**
  * @typedef {{line: number, column: number, severity: string, code?: string, message: string}} TextProblem  counted from 1
- * @typedef {{line: number, column: number, turn: number}} Place  `turn` grows when the same place is wanted again
+ * @typedef {{line: number, column: number, turn: number, quiet?: boolean}} Place  `turn` grows when the same place is wanted
+ *   again; a quiet one takes no focus
  */
 
 /** @type {Promise<typeof import('./vendor_editor.js')> | null} */
@@ -35,7 +36,7 @@ function Plain({ value, label, onChange, problems = [], readOnly = false, place 
   useEffect(() => {
     if (!place) return;
     const start = offsetOf(value, place.line, place.column);
-    field.current.focus();
+    if (!place.quiet) field.current.focus();
     field.current.setSelectionRange(start, start);
   }, [place]);
   return html`<textarea class="plaintext" ref=${field} aria-label=${label} aria-invalid=${problems.length > 0} spellcheck="false" readonly=${readOnly}
@@ -100,7 +101,7 @@ function Rich({ cm, value, label, language = 'json', onChange, problems = [], re
     const line = view.state.doc.line(Math.min(Math.max(1, place.line), view.state.doc.lines));
     const anchor = Math.min(line.from + Math.max(0, place.column - 1), line.to);
     view.dispatch({ selection: { anchor }, effects: cm.EditorView.scrollIntoView(anchor, { y: 'center' }) });
-    view.focus();
+    if (!place.quiet) view.focus();
   }, [place]);
   return html`<div class="editor" ref=${host}></div>`;
 }

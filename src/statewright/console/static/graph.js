@@ -85,7 +85,7 @@ function drawn({ shape, look, run, at, isSelected, icons, onSelect, also = ['', 
   };
   const [extra, said] = also;
   const status = said || toneWords(tone, look?.begun > 0, run.byName.get(shape.name)?.apart);
-  return html`<g class=${`node on-${tone}${isBox ? ' box' : ''}${isSelected ? ' selected' : ''}${look?.begun ? '' : ` unreached s-${shape.tone}`} ${extra}`} role="button" tabindex="0"
+  return html`<g class=${`node on-${tone}${isBox ? ' box' : ''}${isSelected ? ' selected' : ''}${look?.begun ? '' : run.length ? ' unreached' : ` s-${shape.tone}`} ${extra}`} role="button" tabindex="0"
     aria-label=${`${shape.name}, ${shape.kind}, ${status}`} aria-pressed=${isSelected} data-state=${shape.name} onClick=${choose} onKeyDown=${press}>
     <title>${[`${shape.name} (${shape.kind})`, shape.detail, said, shape.waits ? icons?.waitingWords[shape.waits] : '', ...shape.retries.map((/** @type {string} */ one) => `Retry ${one}`), shape.comment].filter(Boolean).join('\n').slice(0, 600)}</title>
     ${isSelected ? outline(shape.outline, 'ring', 3) : null}

@@ -11,6 +11,7 @@ export const PAGES = {
   executions: { title: 'Executions', icon: 'list', group: 'main', load: () => import('./executions.js') },
   machines: { title: 'State machines', icon: 'machine', group: 'main', load: () => import('./machines.js') },
   execution: { title: 'Execution', of: 'executions', style: 'run.css', load: () => import('./run.js') },
+  machine: { title: 'State machine', of: 'machines', style: 'workbench.css', load: () => import('./machine.js') },
   workbench: { title: 'Workbench', icon: 'wrench', group: 'tools', style: 'workbench.css', load: () => import('./workbench.js') },
 };
 

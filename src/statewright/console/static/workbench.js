@@ -64,11 +64,11 @@ export function Page({ route: { query }, server }) {
     ${problem ? html`<div class="banner fail" role="alert"><span>${problem.message}</span></div>` : null}
     ${wanted && isChanged(draft) ? html`<div class="banner wait" role="alert"><span>There are changes here that are not saved, of <bdi>${draft.source?.name ?? 'a new definition'}</bdi>.</span>
       <button class="action" onClick=${() => open(wanted)}>Drop them, and open <bdi>${wanted.split(':').slice(6).join(':')}</bdi></button><button class="action" onClick=${() => set({ machine: null })}>Keep them</button></div>` : null}
-    <div class="bench"><section class="card source" aria-label="Definition">
+    <div class="bench"><section class="card wb-source" aria-label="Definition">
         <${Editor} value=${draft.text} label="Definition" language=${draft.language} problems=${problems} place=${place} onChange=${(/** @type {string} */ text) => change({ text })} />
-        <p class="hint faint">${isReading ? 'Reading…' : errors ? plural(errors, 'error') : problems.length ? plural(problems.length, 'warning') : 'No problems'} · Esc, then Tab leaves the text</p></section>
+        <p class="wb-hint faint">${isReading ? 'Reading…' : errors ? plural(errors, 'error') : problems.length ? plural(problems.length, 'warning') : 'No problems'} · Esc, then Tab leaves the text</p></section>
       <${Drawn} seen=${seen} trial=${trial} chosen=${chosen} onSelect=${onSelect} icons=${server?.icons} /></div>
-    <section class="card lower"><${Tabs} items=${[['problems', 'Problems', html`<span class="pip">${problems.length}</span>`], ['try', 'Try a state'], ['run', 'Run']]}
+    <section class="card wb-lower"><${Tabs} items=${[['problems', 'Problems', html`<span class="pip">${problems.length}</span>`], ['try', 'Try a state'], ['run', 'Run']]}
         chosen=${tab} label="Tools" panel="tool" onChoose=${(/** @type {string} */ one) => set({ tab: one })} />
       <div class="toolbody" role="tabpanel" id="tool" aria-labelledby=${`tool-${tab}`} tabindex="0">
         ${tab === 'problems' ? html`<${Problems} found=${problems} more=${seen?.more ?? 0} isRead=${seen !== null} onPlace=${(/** @type {any} */ one) => setPlace({ line: one.line, column: one.column, turn: (place?.turn ?? 0) + 1 })} />`
@@ -174,14 +174,14 @@ function Drawn({ seen, trial, chosen, onSelect, icons }) {
   if (seen?.isTooLarge) return html`<section class="card graph" aria-label="Graph"><p class="faint pad">More than 2,000 states are not drawn while they are written.</p></section>`;
   const shown = run ?? still;
   if (!shown) return html`<section class="card graph" aria-label="Graph"><p class="faint pad">The graph appears as soon as the text can be read.</p></section>`;
-  return html`<div class="drawn"><${Graph} run=${shown} at=${shown.length} selected=${chosen} icons=${icons} onSelect=${onSelect} />
-    ${seen?.isOld && !run ? html`<p class="old badge t-wait"><${Icon} name="clock" size=${12} />as it was before the last mistake</p>` : run ? html`<p class="old badge t-accent"><${Icon} name="play" size=${12} />the last run</p>` : null}</div>`;
+  return html`<div class="wb-drawn"><${Graph} run=${shown} at=${shown.length} selected=${chosen} icons=${icons} onSelect=${onSelect} />
+    ${seen?.isOld && !run ? html`<p class="wb-old badge t-wait"><${Icon} name="clock" size=${12} />as it was before the last mistake</p>` : run ? html`<p class="wb-old badge t-accent"><${Icon} name="play" size=${12} />the last run</p>` : null}</div>`;
 }
 
 /** @param {any} props */
 function Problems({ found, more, isRead, onPlace }) {
   if (!found.length) return html`<p class="faint pad">${isRead ? 'Nothing is wrong with this definition.' : 'Reading…'}</p>`;
-  return html`<ul class="problems">${found.map((/** @type {any} */ one) => html`<li><button onClick=${() => onPlace(one)}>
+  return html`<ul class="wb-problems">${found.map((/** @type {any} */ one) => html`<li><button onClick=${() => onPlace(one)}>
       <span class=${one.severity === 'ERROR' ? 'c-fail' : 'c-wait'}><${Icon} name=${one.severity === 'ERROR' ? 'cross' : 'bolt'} size=${13} /><span class="unseen">${one.severity === 'ERROR' ? 'Error' : 'Warning'}</span></span>
       <code class="at">${one.line ? `${one.line}:${one.column}` : ''}</code><span class="words"><bdi>${one.message}</bdi>${one.hint ? html` <span class="faint"><bdi>${one.hint}</bdi></span>` : null}</span><code class="faint">${one.code}</code></button></li>`)}</ul>
     ${more ? html`<p class="faint pad">and ${more.toLocaleString('en-GB')} more</p>` : null}`;

@@ -34,15 +34,15 @@ export function RunPanel({ draft, change, seen, server, chosen, onSelect, trial,
     setBusy(false);
   };
   const tasks = seen?.tasks ?? [];
-  return html`<div class="two"><div class="form">
-      <div class="label">Input<div class="small"><${Editor} value=${draft.input} label="Input" onChange=${(/** @type {string} */ input) => change({ input })} /></div></div>
-      <div class="label">Mocks: the answers of its ${plural(tasks.length, 'task')}
+  return html`<div class="wb-two"><div class="form">
+      <div class="wb-label">Input<div class="small"><${Editor} value=${draft.input} label="Input" onChange=${(/** @type {string} */ input) => change({ input })} /></div></div>
+      <div class="wb-label">Mocks: the answers of its ${plural(tasks.length, 'task')}
         <div class="mid"><${Editor} value=${draft.mocks} label="Mocks" language="yaml" problems=${trial?.mockFindings ?? []} place=${place} onChange=${(/** @type {string} */ mocks) => change({ mocks })} /></div></div>
       ${(trial?.mockFindings ?? []).map((/** @type {any} */ one) => html`<button class="link left" onClick=${() => setPlace({ line: one.line, column: one.column, turn: (place?.turn ?? 0) + 1 })}>Line ${one.line}: ${one.message}</button>`)}
       <footer>${tasks.length && !draft.mocks.trim() ? html`<button class="action" onClick=${() => change({ mocks: firstMocks(tasks) })}>Write an answer for each task</button>` : null}
         ${isBusy ? html`<button class="action" onClick=${() => stop.current?.abort()}>Stop</button>` : null}
         <button class="action primary" disabled=${isBusy} onClick=${start}><${Icon} name="play" size=${12} />${isBusy ? 'Running…' : 'Run'}</button></footer></div>
-    <div class="result" aria-live="polite">
+    <div class="wb-result" aria-live="polite">
       ${problem ? html`<p class="banner fail" role="alert"><span>${problem.message}</span></p>` : null}
       ${trial ? html`<${Outcome} trial=${trial} onCase=${() => setOpen(true)} onSelect=${onSelect} />
         ${trial.run ? html`<${Inside} trial=${trial} chosen=${chosen} icons=${server?.icons} />` : null}`
@@ -58,7 +58,7 @@ function fileName(draft) {
 
 /** @param {any} props */
 function Outcome({ trial, onCase, onSelect }) {
-  return html`<p class="row2">${trial.status ? html`<${StatusBadge} status=${trial.problem ? 'RUNNING' : trial.status} />` : null}
+  return html`<p class="wb-row2">${trial.status ? html`<${StatusBadge} status=${trial.problem ? 'RUNNING' : trial.status} />` : null}
       ${trial.status ? html`<span class="faint">${duration(trial.durationMs)} in virtual time${trial.transitions ? ` · ${plural(trial.transitions, 'transition')}` : ''}</span>` : null}
       ${trial.case?.text ? html`<button class="action" onClick=${onCase}><${Icon} name="pin" size=${13} />Save as case</button>` : null}</p>
     ${trial.problem ? html`<p class="banner wait" role="alert"><span><bdi>${trial.problem}</bdi></span>${trial.state ? html`<button class="action" onClick=${() => onSelect(trial.state)}>Show <bdi>${trial.state}</bdi></button>` : null}</p>` : null}

@@ -41,7 +41,7 @@ export function TryPanel({ draft, seen, server, chosen, onSelect, definition }) 
   };
   if (!names.length) return html`<p class="faint pad">There is no state to try.</p>`;
   const may = server?.mayWrite ?? false;
-  return html`<div class="two"><form class="form" onSubmit=${tryIt}>
+  return html`<div class="wb-two"><form class="form" onSubmit=${tryIt}>
       <label>State <select value=${state} onChange=${(/** @type {any} */ event) => onSelect(event.target.value)}>${names.slice(0, 500).map((/** @type {string} */ name) => html`<option value=${name}>${name}</option>`)}</select></label>
       <label>Input <textarea rows="4" spellcheck="false" value=${form.input} onInput=${set('input')}></textarea></label>
       <label>Variables, as an object <textarea rows="2" spellcheck="false" placeholder='{"total": 7}' value=${form.variables} onInput=${set('variables')}></textarea></label>
@@ -51,7 +51,7 @@ export function TryPanel({ draft, seen, server, chosen, onSelect, definition }) 
           <label class="choice"><input type="checkbox" checked=${form.strict} onChange=${set('strict')} /> It must have the form of the API's answer</label>`
           : form.kind === 'throws' ? html`<label>Error <input value=${form.error} onInput=${set('error')} /></label><label>Cause <input value=${form.cause} onInput=${set('cause')} /></label>` : null}` : null}
       <footer><button class="action primary" disabled=${!may || isBusy || definition === null} title=${!may ? 'This sign-in may only read.' : definition === null ? 'The text cannot be read; see the problems.' : ''}>${isBusy ? 'Trying…' : 'Try'}</button></footer></form>
-    <div class="result" aria-live="polite">${problem ? html`<p class="banner fail" role="alert"><span><bdi>${problem.message}</bdi></span></p>` : null}
+    <div class="wb-result" aria-live="polite">${problem ? html`<p class="banner fail" role="alert"><span><bdi>${problem.message}</bdi></span></p>` : null}
       ${found && !problem ? html`<${Result} found=${found} />` : problem ? null : html`<p class="faint pad">The state runs by itself; nothing is stored. Its output and each step of its data stand here.</p>`}</div></div>`;
 }
 
@@ -74,7 +74,7 @@ const SAID = { RETRIABLE: 'A retrier tries it again.', CAUGHT_ERROR: 'A catcher 
 /** @param {any} props */
 function Result({ found }) {
   const steps = STEPS.filter(([name]) => found.inspectionData?.[name] !== undefined);
-  return html`<p class="row2"><${StatusBadge} status=${found.status === 'RETRIABLE' || found.status === 'CAUGHT_ERROR' ? found.status : WORDS[found.status] ?? found.status} />
+  return html`<p class="wb-row2"><${StatusBadge} status=${found.status === 'RETRIABLE' || found.status === 'CAUGHT_ERROR' ? found.status : WORDS[found.status] ?? found.status} />
       ${SAID[found.status] ? html`<span>${SAID[found.status]}</span>` : null}${found.nextState ? html`<span class="faint">Next: <bdi>${found.nextState}</bdi></span>` : null}</p>
     ${found.error ? html`<p class="banner fail"><span><bdi><b>${found.error}</b></bdi>${found.cause ? html`: <bdi>${found.cause}</bdi>` : ''}</span></p>` : null}
     ${found.output !== undefined ? html`<h3>Output</h3><${Json} value=${parsed(found.output)} />` : null}
