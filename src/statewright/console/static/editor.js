@@ -68,7 +68,7 @@ function Rich({ cm, value, label, language = 'json', onChange, problems = [], re
       held.current.text = update.state.doc.toString();
       held.current.onChange?.(held.current.text);
     });
-    const extensions = [...common(cm), cm.EditorView.contentAttributes.of({ 'aria-label': label, spellcheck: 'false' }), listen,
+    const extensions = [...common(cm), cm.EditorView.contentAttributes.of({ 'aria-label': label, spellcheck: 'false', tabindex: '0' }), listen,
       parts.language.of(language === 'yaml' ? cm.yaml() : cm.json()), parts.readOnly.of(cm.EditorState.readOnly.of(readOnly))];
     const view = new cm.EditorView({ parent: root, root, state: cm.EditorState.create({ doc: value, extensions }) });
     Object.assign(held.current, { view, parts, text: value });
@@ -120,9 +120,21 @@ function common(cm) {
   return [
     cm.lineNumbers(), cm.highlightActiveLineGutter(), cm.foldGutter(), cm.lintGutter(), cm.history(), cm.drawSelection(),
     cm.indentOnInput(), cm.bracketMatching(), cm.highlightActiveLine(), cm.highlightSelectionMatches(), cm.search({ top: true }),
-    cm.EditorState.tabSize.of(2), cm.EditorView.lineWrapping, cm.syntaxHighlighting(colours), cm.EditorView.theme(THEME),
+    cm.EditorView.domEventHandlers({ beforeinput: typed }), cm.EditorState.tabSize.of(2), cm.EditorView.lineWrapping, cm.syntaxHighlighting(colours), cm.EditorView.theme(THEME),
     cm.keymap.of([...cm.defaultKeymap, ...cm.searchKeymap, ...cm.historyKeymap, ...cm.foldKeymap, cm.indentWithTab]),
   ];
+}
+
+/**
+ * Types a text by a change of the state: browsers that edit the page themselves keep the look of what was replaced in style
+ * attributes, which the page's policy refuses and reports.
+ * @param {InputEvent} event @param {any} view
+ */
+function typed(event, view) {
+  if (event.inputType !== 'insertText' || event.data === null || event.isComposing || view.composing || view.state.readOnly) return false;
+  event.preventDefault();
+  view.dispatch(view.state.replaceSelection(event.data), { userEvent: 'input.type', scrollIntoView: true });
+  return true;
 }
 
 const FIELD = { color: 'var(--text)', backgroundColor: 'var(--card)', border: '1px solid var(--line2)', borderRadius: '6px', backgroundImage: 'none' };

@@ -61,7 +61,7 @@ export function Page({ route: { id: arn, query }, server }) {
   const set = (/** @type {Record<string, any>} */ more) => go(format('machine', arn, { ...route.value.query, ...more }), true);
   const props = { arn, machine, shown, server, query, set, again: load };
   return html`${trouble}<${Head} ...${props} />
-    <${Tabs} items=${tabs.map(([key, title]) => [key, title])} chosen=${chosen[0]} label="Parts of the state machine" panel="machinetab" onChoose=${(/** @type {string} */ key) => go(format('machine', arn, { tab: key }), true)} />
+    <${Tabs} items=${tabs.map(([key, title]) => [key, title])} chosen=${chosen[0]} label="Parts of the state machine" panel="machinetab" look="wb-tabs" onChoose=${(/** @type {string} */ key) => go(format('machine', arn, { tab: key }), true)} />
     <div class="machinebody" role="tabpanel" id="machinetab" aria-labelledby=${`machinetab-${chosen[0]}`} tabindex="0"><${Tab} ...${props} /></div>`;
 }
 

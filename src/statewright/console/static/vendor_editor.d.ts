@@ -8,6 +8,7 @@ export interface View {
 }
 export const EditorView: {
   new (options: { parent: Element | ShadowRoot; root: ShadowRoot; state: unknown }): View;
+  domEventHandlers(handlers: Record<string, (event: any, view: any) => boolean>): Extension;
   theme(rules: Record<string, Record<string, string>>): Extension;
   updateListener: { of(listen: (update: any) => void): Extension };
   contentAttributes: { of(names: Record<string, string>): Extension };
