@@ -19,7 +19,7 @@ async function write(page, text, label) {
 
 async function walk(page, look) {
   const definition = await workbench(page, look);
-  const pages = await machinePages(page);
+  const pages = await machinePages(page, look);
   const pinned = await pin(page);
   return { ...definition, ...pages, pinned };
 }
@@ -81,7 +81,7 @@ async function workbench(page, look) {
   return { look: look.name, first, ran, saved, file, tried, output, problems, left, old, kept, markup, names, wide };
 }
 
-async function machinePages(page) {
+async function machinePages(page, look) {
   const shown = {};
   for (const tab of ['executions', 'graph', 'definition', 'versions', 'diff', 'metrics', 'tags', 'settings']) {
     await page.goto(`${address}/console/machine/${machine}?tab=${tab}`);
@@ -106,10 +106,9 @@ async function machinePages(page) {
   await page.getByRole('button', { name: /^Drop them, and open/ }).click();
   await page.locator('.title .badge.t-accent').waitFor();
   await page.waitForFunction(() => document.querySelectorAll('.node').length > 0);
-  await editor(page).click();
-  await page.keyboard.press('Control+Home');
-  await page.keyboard.press('ArrowRight');
-  await page.keyboard.insertText('"TimeoutSeconds": 60, ');
+  // Each look saves another time limit, since all of them are of one server.
+  const stored = await editor(page).innerText();
+  await write(page, stored.replace(/\u200b/g, '').replace(/^\{(\s*"TimeoutSeconds": \d+,)?/, `{ "TimeoutSeconds": ${look.width + look.name.length},`));
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   await page.locator('dialog .wb-difference').waitFor();
   await page.checkAccess();
@@ -118,8 +117,6 @@ async function machinePages(page) {
   await page.locator('dialog').getByRole('button', { name: 'Save', exact: true }).click();
   await page.locator('dialog').waitFor({ state: 'detached' });
   await page.waitForFunction(() => !document.querySelector('.title .t-wait'));
-  await editor(page).click();
-  await page.keyboard.press('Control+A');
   return { tabs: shown, fields, looks, text, missing, before };
 }
 

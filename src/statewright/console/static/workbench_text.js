@@ -102,6 +102,8 @@ export function isChanged(draft) {
 export function indented(text) {
   const tokens = text.match(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g);
   if (!tokens || tokens.join('').length !== text.replace(/"(?:[^"\\]|\\.)*"|\s+/g, (part) => (part[0] === '"' ? part : '')).length) return null;
+  const isValue = (/** @type {string | undefined} */ token) => token !== undefined && !/^[{}[\],:]$/.test(token);
+  if (tokens.some((token, place) => isValue(token) && isValue(tokens[place - 1]))) return null;
   let depth = 0;
   let out = '';
   const line = () => `\n${'  '.repeat(Math.max(0, depth))}`;
