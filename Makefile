@@ -86,8 +86,9 @@ $(CONSOLE)/.ready: tests/console/package.json tests/console/package-lock.json | 
 	$(call NPM,$(CONSOLE),the console's page)
 
 console-vendor: $(CONSOLE)/.ready ## Bundle the libraries of the console's page anew
-	@cp tests/console/vendor_entry.js $(CONSOLE) && $(CONSOLE)/node_modules/.bin/esbuild $(CONSOLE)/vendor_entry.js \
-	  --bundle --format=esm --minify --legal-comments=none --outfile=src/statewright/console/static/vendor.js
+	@cp tests/console/vendor_entry.js tests/console/vendor_editor_entry.js $(CONSOLE)
+	@for name in vendor vendor_editor; do $(CONSOLE)/node_modules/.bin/esbuild $(CONSOLE)/$${name}_entry.js --bundle \
+	  --format=esm --minify --legal-comments=none --outfile=src/statewright/console/static/$$name.js || exit 1; done
 
 console-pictures: $(CONSOLE)/.ready ## Take the pictures of docs/images/console anew (needs chromium; Pillow makes them smaller)
 	@$(BIN)/python -m tests.console.pictures $(OPTIONS)

@@ -21,6 +21,7 @@ TABLES = {
     "asl/checks/fields.py": "what tasks of the cloud service may be given",
     "cost/execution_usage.py": "whose prices are known",
     "functions/invoke_settings.py": "what destinations the cloud service has",
+    "graph/services.py": "what drawings show of the services of the cloud, of which ours are a few",
     "integrations/service_names.py": "what SDKs call the services of the cloud, of which ours are a few",
     "simulation/usage_meter.py": "whose calls cost something",
 }

@@ -12,16 +12,18 @@ from tests.console.conftest import HERE, run
 pytestmark = pytest.mark.slow
 
 
-def test_the_libraries_are_those_of_the_lock_file(tools, tmp_path):
-    shutil.copy(HERE / "vendor_entry.js", tools.parent)
+@pytest.mark.parametrize("name", ["vendor", "vendor_editor"])
+def test_the_libraries_are_those_of_the_lock_file(tools, tmp_path, name):
+    shutil.copy(HERE / f"{name}_entry.js", tmp_path)
+    (tmp_path / "node_modules").symlink_to(tools)
     run(
         [
-            str(tools / ".bin" / "esbuild"), "vendor_entry.js", "--bundle", "--format=esm", "--minify",
-            "--legal-comments=none", f"--outfile={tmp_path / 'vendor.js'}",
+            str(tools / ".bin" / "esbuild"), f"{name}_entry.js", "--bundle", "--format=esm", "--minify",
+            "--legal-comments=none", f"--outfile={tmp_path / name}.js",
         ],
-        cwd=tools.parent,
+        cwd=tmp_path,
     )  # fmt: skip
-    assert (tmp_path / "vendor.js").read_text() == (FOLDER / "vendor.js").read_text(), "run: make console-vendor"
+    assert (tmp_path / f"{name}.js").read_text() == (FOLDER / f"{name}.js").read_text(), "run: make console-vendor"
 
 
 def test_the_modules_are_typed(tools):

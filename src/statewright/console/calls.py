@@ -19,11 +19,38 @@ from statewright.payload import Json, JsonObject
 log = logging.getLogger("statewright.console")
 
 READING: Final[dict[str, frozenset[str]]] = {
-    "states": frozenset({"DescribeStateMachine", "ListStateMachineVersions", "ListStateMachineAliases"}),
+    "states": frozenset(
+        {
+            "DescribeStateMachine",
+            "ListStateMachineVersions",
+            "ListStateMachineAliases",
+            "DescribeStateMachineAlias",
+            "ListTagsForResource",
+            "ListStateMachines",
+        }
+    ),
+    "monitoring": frozenset({"GetMetricData"}),
+    "statewright": frozenset({"ListLimits"}),
 }
 """Operations that change nothing, by the signing names of their services."""
 WRITING: Final[dict[str, frozenset[str]]] = {
-    "states": frozenset({"StartExecution", "StopExecution", "RedriveExecution"}),
+    "states": frozenset(
+        {
+            "StartExecution",
+            "StopExecution",
+            "RedriveExecution",
+            "UpdateStateMachine",
+            "PublishStateMachineVersion",
+            "DeleteStateMachineVersion",
+            "CreateStateMachineAlias",
+            "UpdateStateMachineAlias",
+            "DeleteStateMachineAlias",
+            "CreateStateMachine",
+            "TagResource",
+            "UntagResource",
+            "TestState",
+        }
+    ),
 }
 """Operations that change something. Every call of them is logged."""
 

@@ -8,7 +8,15 @@ from __future__ import annotations
 from statewright.graph.display import LabelShape, RoundedRect, StateShape, Text, display_list
 from statewright.graph.layout import layout
 from statewright.graph.model import build_graph
-from statewright.graph.palette import ICONS, RETRY_ICON, STATUS_ICONS, TONES
+from statewright.graph.palette import (
+    ICONS,
+    RETRY_ICON,
+    STATUS_ICONS,
+    WAITING_ICONS,
+    WAITING_WORDS,
+    tone_of,
+)
+from statewright.graph.services import SERVICE_ICONS
 from statewright.payload import Json, JsonObject
 
 
@@ -39,8 +47,16 @@ def drawing(definition: Json) -> JsonObject:
 
 
 def icons() -> JsonObject:
-    """The paths of icons in a box of 16 by 16: of state types, statuses and the mark of retriers."""
-    return {"kinds": dict(ICONS), "statuses": dict(STATUS_ICONS), "retry": RETRY_ICON}
+    """The paths of icons in a box of 16 by 16: of state types, services, statuses, and the marks of retriers and of
+    waiting for an answer."""
+    return {
+        "kinds": dict(ICONS),
+        "services": dict(SERVICE_ICONS),
+        "statuses": dict(STATUS_ICONS),
+        "retry": RETRY_ICON,
+        "waiting": dict(WAITING_ICONS),
+        "waitingWords": dict(WAITING_WORDS),
+    }
 
 
 def _state(shape: StateShape) -> JsonObject:
@@ -49,7 +65,9 @@ def _state(shape: StateShape) -> JsonObject:
     return {
         "name": node.name,
         "kind": node.kind,
-        "tone": TONES[node.kind],
+        "tone": tone_of(node),
+        "service": node.service,
+        "waits": node.waiting,
         "detail": node.detail,
         "comment": node.comment,
         "retries": list(node.retries),
@@ -62,7 +80,8 @@ def _state(shape: StateShape) -> JsonObject:
         "tile": _rect(shape.tile),
         "icon": [_rounded(shape.icon[0]), _rounded(shape.icon[1])],
         "badge": [_rounded(shape.badge[0]), _rounded(shape.badge[1])],
-        "retry": None if shape.retry is None else [_rounded(shape.retry[0]), _rounded(shape.retry[1])],
+        "retry": _point(shape.retry),
+        "waiting": _point(shape.waiting),
         "sheets": [_rect(sheet) for sheet in shape.sheets],
         "panels": [_rect(panel) for panel in shape.panels],
     }
@@ -82,6 +101,10 @@ def _label(label: LabelShape) -> JsonObject:
 def _rect(shape: RoundedRect) -> Json:
     rect = shape.rect
     return [_rounded(number) for number in (rect.x, rect.y, rect.width, rect.height, shape.radius)]
+
+
+def _point(point: tuple[float, float] | None) -> Json:
+    return None if point is None else [_rounded(point[0]), _rounded(point[1])]
 
 
 def _text(line: Text) -> Json:

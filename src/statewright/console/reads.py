@@ -12,6 +12,7 @@ from typing import Final
 from statewright import __version__
 from statewright.api.operations import App
 from statewright.console import calls, executions, live, machines, run_reads
+from statewright.console import calls, executions, machine_page, machines, run_reads, workbench
 from statewright.console.asked import Answer, Asked
 from statewright.console.context import Console
 from statewright.console.copies import exports, imports
@@ -57,6 +58,11 @@ ACTIONS: Final[Mapping[str, Read]] = {
     **calls.ACTIONS,
     **imports.ACTIONS,
     **simulations.ACTIONS,
+    **machine_page.READS,
+}
+ACTIONS: Final[Mapping[str, Read]] = {
+    **calls.ACTIONS,
+    **workbench.ACTIONS,
 }
 
 

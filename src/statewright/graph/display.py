@@ -49,7 +49,8 @@ class StateShape:
 
     `names` stand above a second line; without one they are `alone` lower. `second` is the second
     line while no run is shown, with empty words if there is none; `room` is the width for another one. `tile` lies
-    behind the icon, `retry` and `badge` are the places of the marks of retriers (top left) and of a status (centre).
+    behind the icon. `retry` and `waiting` are the places of the marks of retriers and of waiting for an answer, by
+    their top left corners, `badge` that of a status by its centre.
     """
 
     node: Node
@@ -61,6 +62,7 @@ class StateShape:
     icon: Point
     badge: Point
     retry: Point | None = None
+    waiting: Point | None = None
     sheets: tuple[RoundedRect, ...] = ()
     panels: tuple[RoundedRect, ...] = ()
     alone: float = sizing.DETAIL_LINE / 2
@@ -184,19 +186,22 @@ def _lettered(
         names.append(Text(line, text_x, baseline))
         baseline += sizing.NAME_LINE
     second = placed.detail if node.reachable or node.kind in ("Missing", "Unknown") else "unreachable"
-    retry = None
-    if node.retries:
-        retry = (inner.x + inner.width - sizing.BADGE_ROOM - 3, inner.y + inner.height / 2 - 6.5)
+    mark = (inner.x + inner.width - sizing.BADGE_ROOM - 3, inner.y + inner.height / 2 - 6.5)
+    retry = mark if node.retries else None
+    waiting = None
+    if node.waiting:
+        waiting = (mark[0] - (sizing.BADGE_ROOM if node.retries else 0), mark[1])
     return StateShape(
         node,
         outline,
         tuple(names),
         Text(second, text_x, baseline - 1),
-        inner.width - sizing.ICON_ROOM - 8 - (sizing.BADGE_ROOM if node.retries else 0),
+        inner.width - sizing.ICON_ROOM - 8 - sizing.marks_room(node),
         RoundedRect(tile, 13 if node.kind in ("Succeed", "Fail") else 6),
         (tile.x + 5, tile.y + 5),
         (placed.rect.x + placed.rect.width - 10, placed.rect.y),
         retry,
+        waiting,
         sheets,
         panels,
     )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from statewright.graph.lettering import ELLIPSIS, cell_width, fit_cells, printable
+from statewright.graph.lettering import ELLIPSIS, cell_width, cut_cells, printable
 from statewright.graph.model import STATUS_WORDS, Status
 
 Span = tuple[str, str]
@@ -99,7 +99,7 @@ class Pen:
 
     def clip(self, text: str, cells: int) -> str:
         """As much of a text as fits, in its printed form."""
-        return fit_cells(self._say(printable(text)), cells, self._say(ELLIPSIS))
+        return cut_cells(self._say(printable(text)), cells, self._say(ELLIPSIS))
 
     def status(self, status: Status, count: int) -> list[Span]:
         """The state of a run: sign, word, and how often."""
@@ -154,7 +154,7 @@ class Pen:
         room = self.width
         parts = []
         for text, tone in spans:
-            shown = fit_cells(text, room, self._say(ELLIPSIS)) if cell_width(text) > room else text
+            shown = cut_cells(text, room, self._say(ELLIPSIS)) if cell_width(text) > room else text
             room -= cell_width(shown)
             code = _COLOURS.get(tone)
             parts.append(f"\x1b[{code}m{shown}\x1b[0m" if self._color and code and shown.strip() else shown)

@@ -21,8 +21,13 @@ _UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
 _BLANKS = re.compile(r"\s+")
-# Places after which a name may be broken: blanks, punctuation, and before a capital that follows a small letter.
-_BREAKS = re.compile(r"(?<=[\s_\-./:,;>])|(?<=[a-z0-9])(?=[A-Z])")
+# Places where a name may be broken: after blanks and punctuation, and before the capital of an inner word. A number
+# (1.5, 2026-01-01) and the `$.` of a path stay whole.
+_BREAKS = re.compile(
+    r"(?<=\s)|(?<=[_\-./:,;>])(?!(?<=[0-9][\-./:,])[0-9])(?<!\$\.)|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"
+)
+_ENDS: Final = 0.36
+"""The share of a text that was cut which its end gets: names differ there as often as at their beginnings."""
 _JOIN = re.compile(r"(?:and|or) ")
 
 _WIDTHS: Final = {
@@ -53,23 +58,31 @@ def text_width(text: str, size: float) -> float:
 
 
 def fit(text: str, width: float, size: float) -> str:
-    """The text, or as much of its beginning as fits, with an ellipsis."""
+    """The text, or as much of its beginning and end as fits, with an ellipsis between them."""
     if len(text) <= LONGEST and text_width(text, size) <= width:
         return text
     low, high = 0, min(len(text), LONGEST)
     while low < high:
         middle = (low + high + 1) // 2
-        if text_width(text[:middle] + ELLIPSIS, size) <= width:
+        if text_width(_cut(text, middle, ELLIPSIS), size) <= width:
             low = middle
         else:
             high = middle - 1
-    return _whole(text[:low].rstrip()) + ELLIPSIS
+    return _cut(text, low, ELLIPSIS)
+
+
+def _cut(text: str, kept: int, ellipsis: str) -> str:
+    """So many characters of a text, from both its ends."""
+    end = int(kept * _ENDS)
+    begin = _whole(text[: kept - end].rstrip())
+    return f"{begin}{ellipsis}{_begun(text[len(text) - end :].lstrip()) if end else ''}"
 
 
 def wrap(text: str, width: float, size: float, lines: int) -> tuple[str, ...]:
-    """At most so many lines, broken at natural places; the last one ends in an ellipsis if text is left over."""
+    """At most so many lines, broken between words and never within one; a last line that is too long is cut in its
+    middle."""
     wrapped: list[str] = []
-    rest = text[: LONGEST + 1]
+    rest = text if len(text) <= LONGEST else _cut(text, LONGEST, ELLIPSIS)
     while len(wrapped) < lines - 1 and text_width(rest, size) > width:
         cut = 0
         joined = False
@@ -115,6 +128,26 @@ def fit_cells(text: str, cells: int, ellipsis: str = ELLIPSIS) -> str:
             break
         kept = index + 1
     return _whole(text[:kept].rstrip()) + ellipsis
+
+
+def cut_cells(text: str, cells: int, ellipsis: str = ELLIPSIS) -> str:
+    """The text, or as much of its beginning and end as fits into so many terminal columns."""
+    if cell_width(text) <= cells:
+        return text
+    if cell_width(ellipsis) >= cells:
+        return fit_cells(text, cells, ellipsis)
+    kept = min(len(text), cells)
+    while kept and cell_width(_cut(text, kept, ellipsis)) > cells:
+        kept -= 1
+    return _cut(text, kept, ellipsis)
+
+
+def _begun(text: str) -> str:
+    """Without the marks and joiners that belong to a character before them."""
+    start = 0
+    while start < len(text) and (text[start] in "\u200d\ufe0f" or unicodedata.combining(text[start])):
+        start += 1
+    return text[start:]
 
 
 def _whole(text: str) -> str:

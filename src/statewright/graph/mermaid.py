@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from statewright.graph.lettering import printable
+from statewright.graph.lettering import cut_cells, printable
 from statewright.graph.model import Edge, Graph, Node, Scope
 
 INDENT: Final = "    "
@@ -50,7 +50,7 @@ def render_mermaid(graph: Graph) -> str:
 def escape(text: str) -> str:
     """Text for a Mermaid string; characters with a meaning for Mermaid become `#code;`."""
     clean = printable(text)
-    shown = clean if len(clean) <= LONGEST else clean[: LONGEST - 1] + "…"
+    shown = clean if len(clean) <= LONGEST else cut_cells(clean, LONGEST)
     coded = "".join(char if char in _HARMLESS or not char.isascii() else f"#{ord(char)};" for char in shown)
     # `$$` begins mathematics, `:fa-` an icon, and a beginning like that of a list is refused.
     coded = coded.replace("$$", "$#36;").replace("://", "#58;//").replace(":fa-", "#58;fa-")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal, get_args
 
 from statewright.graph import summary
+from statewright.graph.services import Service, Waiting, service_of, waiting_of
 from statewright.payload import Json, JsonMapping
 
 Status = Literal["ok", "fail", "run", "wait", "caught", "idle"]
@@ -60,7 +61,10 @@ class Overlay:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One state, or its placeholder. `path` leads to it from the root of the definition."""
+    """One state, or its placeholder. `path` leads to it from the root of the definition.
+
+    `service` is what a Task calls, `waiting` how it waits for the answer.
+    """
 
     id: str
     name: str
@@ -72,6 +76,8 @@ class Node:
     comment: str = ""
     ends: bool = False
     reachable: bool = True
+    service: Service | None = None
+    waiting: Waiting = ""
 
     @property
     def is_box(self) -> bool:
@@ -231,6 +237,8 @@ class _Builder:
             comment if isinstance(comment, str) else "",
             ends=kind not in _NO_NEXT and state.get("End") is True and not isinstance(state.get("Next"), str),
             reachable=reachable,
+            service=service_of(state),
+            waiting=waiting_of(state),
         )
 
     def _folded(self, definitions: Iterable[Json], path: Path) -> Scope:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal
 
-from statewright.graph.model import Kind, Status
+from statewright.graph.model import Kind, Node, Status
+from statewright.graph.services import SERVICE_ICONS, SERVICE_TONES, Waiting
 
 Theme = Literal["auto", "light", "dark"]
 
@@ -34,6 +35,18 @@ _LIGHT: Final = {
     "idle-fill": "#eef1f4",
     "accent": "#0b7285",
     "accent-fill": "#e3f4f6",
+    "compute": "#9c4a00",
+    "compute-fill": "#fcefdc",
+    "messages": "#a8215e",
+    "messages-fill": "#fce8f1",
+    "data": "#5b46c4",
+    "data-fill": "#ecebfd",
+    "storage": "#3f6f12",
+    "storage-fill": "#ebf4de",
+    "outside": "#1b5fd0",
+    "outside-fill": "#e6effd",
+    "workers": "#7a3d9e",
+    "workers-fill": "#f5eafb",
 }
 _DARK: Final = {
     "page": "#0e141b",
@@ -56,6 +69,18 @@ _DARK: Final = {
     "idle-fill": "#1d2733",
     "accent": "#4cc3d6",
     "accent-fill": "#0f2f36",
+    "compute": "#f2a65a",
+    "compute-fill": "#35230f",
+    "messages": "#f58bb8",
+    "messages-fill": "#3a1528",
+    "data": "#a9a0ff",
+    "data-fill": "#221f4a",
+    "storage": "#a3cf6b",
+    "storage-fill": "#1f2d10",
+    "outside": "#7db1ff",
+    "outside-fill": "#12264a",
+    "workers": "#d09af0",
+    "workers-fill": "#2f1b3d",
 }
 PALETTES: Final[Mapping[str, Mapping[str, str]]] = {"light": _LIGHT, "dark": _DARK}
 
@@ -73,12 +98,13 @@ TONES: Final[Mapping[Kind, str]] = {
     "Folded": "idle",
 }
 """The colour of a state type's icon, while no run is shown."""
+_GROUPS: Final = tuple(dict.fromkeys(tone for tone in SERVICE_TONES.values() if tone != "accent"))
 
 _CHECK: Final = "M3 8.5 6.5 12 13 4.5"
 _CROSS: Final = "M4 4l8 8M12 4l-8 8"
 _CLOCK: Final = "M8 2a6 6 0 1 1 0 12A6 6 0 0 1 8 2M8 4.8V8l2.3 1.5"
 ICONS: Final[Mapping[Kind, str]] = {
-    "Task": "M4.8 4 1.5 8l3.3 4M11.2 4l3.3 4-3.3 4M9.3 2.8 6.7 13.2",
+    "Task": SERVICE_ICONS["other"],
     "Pass": "M2 8h11.5M9.5 4l4 4-4 4",
     "Choice": "M8 1.8v4.4L3.5 9.5V14M8 6.2l4.5 3.3V14",
     "Wait": _CLOCK,
@@ -89,6 +115,17 @@ ICONS: Final[Mapping[Kind, str]] = {
     "Unknown": "M5.6 5.6a2.4 2.4 0 1 1 3.5 2.2c-.8.4-1.1.9-1.1 1.8M8 12.6v.1",
     "Missing": "M8 2.2 14.4 13.4H1.6zM8 6.4v3.2M8 11.6v.1",
     "Folded": "M3 8h.1M8 8h.1M13 8h.1",
+}
+HAND_ICON: Final = (
+    "M5 8.6V3.9a1 1 0 0 1 2 0v3.4M7 7.3V2.7a1 1 0 0 1 2 0v4.6M9 7.3V3.5a1 1 0 0 1 2 0v4.3M11 7.8V5.4a1 1 0 0 1 2 0"
+    "v4.4c0 2.8-1.7 4.6-4.4 4.6-1.9 0-3-.8-4-2.3L2.6 9.3c-.6-1 .6-1.9 1.4-1.1l1 1"
+)
+JOB_ICON: Final = "M4.2 2h7.6M4.2 14h7.6M5.2 2v2.6L8 8l2.8-3.4V2M5.2 14v-2.6L8 8l2.8 3.4V14"
+WAITING_ICONS: Final[Mapping[Waiting, str]] = {"token": HAND_ICON, "sync": JOB_ICON}
+"""Marks of Tasks that wait for an answer by token (a raised hand) or for the end of a job (an hourglass)."""
+WAITING_WORDS: Final[Mapping[Waiting, str]] = {
+    "token": "Waits for an answer by its task token",
+    "sync": "Waits until the job is over",
 }
 RETRY_ICON: Final = "M13.5 8A5.5 5.5 0 1 1 11.6 3.9M13.6 1.2V5.2H9.6"
 STATUS_ICONS: Final[Mapping[Status, str]] = {
@@ -141,7 +178,11 @@ _COLOURS: Final = """
 {s} .halo{{fill:{page}}}
 """.strip()
 
-# {t} is a tone: a status or the colour of a state type.
+# {t} is a tone: a status, or the colour of a state type or of a group of services.
+_TILE: Final = """
+{s} .t-{t}{{fill:{fill}}}
+{s} .t-{t} .i,{s} .i.t-{t}{{stroke:{colour};fill:none}}
+""".strip()
 _TONE: Final = """
 {s} .t-{t}{{fill:{fill}}}
 {s} .t-{t} .i,{s} .i.t-{t}{{stroke:{colour};fill:none}}
@@ -152,6 +193,16 @@ _TONE: Final = """
 {s} .badge-{t}{{fill:{colour}}}
 {s} .badge-{t}+.i{{stroke:{surface}}}
 """.strip()
+
+
+def tone_of(node: Node) -> str:
+    """The colour of a state's icon, while no run is shown."""
+    return TONES[node.kind] if node.service is None else SERVICE_TONES[node.service]
+
+
+def icon_of(node: Node) -> str:
+    """The path of a state's icon."""
+    return ICONS[node.kind] if node.service is None else SERVICE_ICONS[node.service]
 
 
 def style_sheet(theme: Theme) -> str:
@@ -170,4 +221,5 @@ def _coloured(selector: str, palette: Mapping[str, str]) -> str:
         _TONE.format(s=selector, t=tone, fill=palette[f"{tone}-fill"], colour=palette[tone], surface=palette["surface"])
         for tone in ("ok", "fail", "run", "wait", "caught", "idle", "accent")
     ]
+    rules += [_TILE.format(s=selector, t=tone, fill=palette[f"{tone}-fill"], colour=palette[tone]) for tone in _GROUPS]
     return "\n".join(rules)

@@ -18,7 +18,7 @@ NAME_LINE: Final = 17.0
 DETAIL_LINE: Final = 15.0
 LABEL_LINE: Final = 14.0
 BOLD: Final = 1.06
-"""Widening of the name's weight."""
+"""Widening of the weight of names, and of labels of transitions that were taken."""
 
 NODE_HEIGHT: Final = 44.0
 ICON_ROOM: Final = 44.0
@@ -29,7 +29,7 @@ WIDEST_TEXT: Final = 208.0
 POINT: Final = 12.0
 """The extent of the sides of a Choice."""
 BADGE_ROOM: Final = 20.0
-"""Space at the right of a node with retriers, for their mark."""
+"""Space at the right of a node for each of its marks: of retriers, and of waiting for an answer."""
 
 PILL_PADDING: Final = 8.0
 WIDEST_PILL: Final = 200.0
@@ -73,11 +73,16 @@ def letter_node(node: Node) -> Lettering:
     lines = wrap(printable(node.name) or "(blank)", WIDEST_TEXT / BOLD, NAME_SIZE, 2)
     detail = fit(printable(node.detail), WIDEST_TEXT, DETAIL_SIZE)
     text = max([text_width(line, NAME_SIZE) * BOLD for line in lines] + [text_width(detail, DETAIL_SIZE)])
-    badge = BADGE_ROOM if node.retries else 0.0
+    badge = marks_room(node)
     points = 2 * POINT if node.kind == "Choice" else 0.0
     width = max(NARROWEST, ICON_ROOM + text + NODE_PADDING + badge) + points
     height = NODE_HEIGHT + NAME_LINE * (len(lines) - 1)
     return Lettering(lines, detail, round(width / 2) * 2.0, height)
+
+
+def marks_room(node: Node) -> float:
+    """Space at the right of a node for its marks."""
+    return BADGE_ROOM * (bool(node.retries) + bool(node.waiting))
 
 
 def letter_pill(edge: Edge) -> Pill | None:
@@ -87,7 +92,7 @@ def letter_pill(edge: Edge) -> Pill | None:
     lines: list[str] = []
     shown = 0
     for label in edge.labels:
-        wrapped = wrap(printable(label), WIDEST_PILL - 2 * PILL_PADDING, LABEL_SIZE, LINES_OF_LABEL)
+        wrapped = wrap(printable(label), (WIDEST_PILL - 2 * PILL_PADDING) / BOLD, LABEL_SIZE, LINES_OF_LABEL)
         rest = len(edge.labels) - shown
         if lines and len(lines) + len(wrapped) + (rest > 1) > LINES_OF_PILL:
             break
@@ -95,5 +100,6 @@ def letter_pill(edge: Edge) -> Pill | None:
         shown += 1
     if shown < len(edge.labels):
         lines.append(f"or {len(edge.labels) - shown} more")
-    width = max(text_width(line, LABEL_SIZE) for line in lines) + 2 * PILL_PADDING
+    # A transition that was taken has its label in bold.
+    width = max(text_width(line, LABEL_SIZE) for line in lines) * BOLD + 2 * PILL_PADDING
     return Pill(tuple(lines), round(width / 2) * 2.0, LABEL_LINE * len(lines) + 6)

@@ -23,7 +23,16 @@ from statewright.graph.display import (
 from statewright.graph.layout import Layout, layout
 from statewright.graph.lettering import printable
 from statewright.graph.model import STATUS_WORDS, Graph, Node, Overlay, Status
-from statewright.graph.palette import ICONS, RETRY_ICON, STATUS_ICONS, TONES, Theme, style_sheet
+from statewright.graph.palette import (
+    RETRY_ICON,
+    STATUS_ICONS,
+    WAITING_ICONS,
+    WAITING_WORDS,
+    Theme,
+    icon_of,
+    style_sheet,
+    tone_of,
+)
 from statewright.graph.routing import Point
 
 LONGEST_TOOLTIP = 600
@@ -77,6 +86,8 @@ def _tooltip(node: Node, overlay: Overlay | None) -> str:
     if overlay is not None and node.kind not in ("Missing", "Folded"):
         lines.append(_status_words(node, overlay))
     lines += [node.detail, "" if node.reachable else "Unreachable: nothing leads here"]
+    if node.waiting:
+        lines.append(WAITING_WORDS[node.waiting])
     lines += [f"Retry {words}" for words in node.retries]
     lines.append(node.comment)
     return "\n".join(escape(line[:LONGEST_TOOLTIP]) for line in lines if line)
@@ -131,12 +142,12 @@ def _frame_class(node: Node, status: Status | None) -> str:
 def _lettering(shape: StateShape, status: Status | None, overlay: Overlay | None) -> str:
     """Icon tile, name and second line of a state, and the marks of retriers and of the run."""
     node = shape.node
-    tone = TONES[node.kind] if status is None else status
+    tone = tone_of(node) if status is None else status
     tile = ""
     if status is None or status == "idle":
         rect = shape.tile.rect
         tile = f'<rect x="{number(rect.x)}" y="{number(rect.y)}" width="26" height="26" rx="{shape.tile.radius:.0f}"/>'
-    icon = _icon(ICONS[node.kind], shape.icon, "i dots" if node.kind == "Folded" else "i")
+    icon = _icon(icon_of(node), shape.icon, "i dots" if node.kind == "Folded" else "i")
     parts = [f'<g class="t-{tone}">{tile}{icon}</g>']
     second, second_class = shape.second.words, "d"
     if node.kind in ("Missing", "Unknown"):
@@ -149,9 +160,11 @@ def _lettering(shape: StateShape, status: Status | None, overlay: Overlay | None
     parts += [_text("n", line, lower) for line in shape.names]
     if second:
         parts.append(_text(second_class, replace(shape.second, words=shape.second_line(second))))
+    mark_tone = "idle" if status in (None, "idle") else tone
+    if shape.waiting is not None:
+        parts.append(_icon(WAITING_ICONS[node.waiting], shape.waiting, f"i t-{mark_tone}", 0.82))
     if shape.retry is not None:
-        retry_tone = "idle" if status in (None, "idle") else tone
-        parts.append(_icon(RETRY_ICON, shape.retry, f"i t-{retry_tone}", 0.82))
+        parts.append(_icon(RETRY_ICON, shape.retry, f"i t-{mark_tone}", 0.82))
     if status is not None and status != "idle":
         parts.append(_badge(shape.badge, status))
     return "".join(parts)

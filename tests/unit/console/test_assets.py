@@ -10,7 +10,8 @@ from statewright.console.assets import FOLDER, assets
 
 FIRST_LOAD_BYTES = 60 * 1024
 PACKAGE_BYTES = 500 * 1024
-OWN = [name for name in assets() if name.endswith((".js", ".html")) and name != "vendor.js"]
+EDITOR_BYTES = 130 * 1024
+OWN = [name for name in assets() if name.endswith((".js", ".html")) and not name.startswith("vendor")]
 
 
 def imported(name: str) -> set[str]:
@@ -46,6 +47,12 @@ def test_the_page_is_a_small_part_of_the_package():
     assert sum(len(asset.packed) for asset in assets().values()) < PACKAGE_BYTES
 
 
+def test_the_editor_is_loaded_by_no_page_before_it_is_needed():
+    assert len(assets()["vendor_editor.js"].packed) < EDITOR_BYTES
+    for entry in ("app.js", *ENTRIES):
+        assert "vendor_editor.js" not in imported(entry)
+
+
 @pytest.mark.parametrize("name", OWN)
 def test_no_file_makes_markup_from_text(name):
     text = assets()[name].body.decode()
@@ -74,6 +81,10 @@ def test_every_module_that_is_imported_is_there():
 
 
 def test_what_others_wrote_has_its_licence():
-    text = (FOLDER / "vendor.LICENSES.txt").read_text()
-    for name in ("preact", "htm", "@preact/signals"):
-        assert f"{name} " in text
+    for file, names in {
+        "vendor.LICENSES.txt": ("preact", "htm", "@preact/signals"),
+        "vendor_editor.LICENSES.txt": ("@codemirror/view", "@codemirror/lang-json", "@lezer/yaml", "style-mod"),
+    }.items():
+        text = (FOLDER / file).read_text()
+        for name in names:
+            assert f"{name} " in text

@@ -206,12 +206,12 @@ def test_labels_are_cut_and_counted():
     placed = place({"StartAt": "A", "States": {"A": choice(*rules), "B": DONE}})
     (label,) = placed.labels
     assert label.lines[-1] == "or 5 more"
-    assert [line[-1] == "…" for line in label.lines] == [False, True, False]
+    assert ["…" in line for line in label.lines] == [False, True, False]
 
 
 def test_long_names_take_two_lines_then_an_ellipsis():
     placed = {node.node.name: node for node in place(MACHINES["long names"]).nodes}
-    assert placed["x" * 80].lines[0].endswith("…")
+    assert placed["x" * 80].lines[0].strip("x") == "…"
     assert len(placed["with several words " * 4].lines) == 2
 
 

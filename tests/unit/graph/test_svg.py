@@ -101,14 +101,14 @@ def test_a_label_is_text_and_its_whole_is_a_tooltip():
     root = draw({"StartAt": "A", "States": {"A": {"Type": "Choice", "Choices": [rule]}, "B": DONE}})
     titles = [title.text for title in root.iter(f"{SVG}title")]
     assert words in titles
-    assert any(text.endswith("…") for text in texts(root))
+    assert any("…" in text and text.endswith("x'") for text in texts(root))
 
 
 def test_a_long_name_is_cut_and_whole_in_its_tooltip():
     name = "y" * 80
     root = draw({"StartAt": name, "States": {name: {"Type": "Pass", "End": True}}})
     assert name not in texts(root)
-    assert texts(group(root, name))[0].endswith("…")
+    assert set(texts(group(root, name))[0]) == {"y", "…"}
     assert tooltip(root, name) == f"{name} (Pass)"
 
 

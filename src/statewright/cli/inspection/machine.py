@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,7 +19,6 @@ from statewright.cli.client import (
     server_options,
     short_name,
 )
-from statewright.cli.inspection.definition_diff import Difference
 from statewright.cli.inspection.machine_log import logs
 from statewright.cli.output import FAILED, NOT_FOUND, OK, USAGE, Refused, Span, Stop, count_words, reason_of, stdout
 from statewright.cli.table import (
@@ -32,6 +31,9 @@ from statewright.cli.table import (
     print_table,
     status_span,
 )
+
+if TYPE_CHECKING:
+    from statewright.asl.comparison import Difference
 
 RECENT = 5
 
@@ -195,7 +197,7 @@ def diff(target: str, before: str | None, after: str | None, form: str, endpoint
 
     Exit code: 0 the same, 1 they differ.
     """
-    from statewright.cli.inspection.definition_diff import compare
+    from statewright.asl.comparison import compare
 
     sides = [side for side in (before, after) if side is not None]
     if not sides:

@@ -8,8 +8,11 @@ import { lookAt, takenBy } from './model.js';
 const CHARACTER = 5.7;
 const ZOOMS = [0.3, 0.4, 0.5, 0.65, 0.8, 1, 1.25, 1.6];
 
-/** @param {{run: any, at: number, selected: string, icons: any, onSelect: (name: string) => void}} props */
-export function Graph({ run, at, selected, icons, onSelect }) {
+/**
+ * `lookOf` gives the class of a state beside those of the run, and words for its label: of a difference, of heat.
+ * @param {{run: any, at: number, selected: string, icons: any, onSelect: (name: string) => void, lookOf?: (name: string) => [string, string] | undefined}} props
+ */
+export function Graph({ run, at, selected, icons, onSelect, lookOf }) {
   const { drawing } = run;
   const box = useRef(/** @type {any} */ (null));
   const [zoom, setZoom] = useState(0);
@@ -26,7 +29,7 @@ export function Graph({ run, at, selected, icons, onSelect }) {
     if (next) setZoom(next);
   };
   const node = (/** @type {any} */ shape) => html`<${Node} key=${shape.name} shape=${shape} look=${looks.get(shape.name)} run=${run} at=${at}
-    isSelected=${shape.name === selected} icons=${icons} onSelect=${onSelect} />`;
+    isSelected=${shape.name === selected} icons=${icons} onSelect=${onSelect} also=${lookOf?.(shape.name)} />`;
   const edges = [...drawing.edges].sort((one, other) => Number(other.kind === 'catch') - Number(one.kind === 'catch'));
   return html`<section class="graph card" aria-label="Graph"><div class="canvas" ref=${box}>
     <svg width=${drawing.width * zoom} height=${drawing.height * zoom} viewBox=${`0 0 ${drawing.width} ${drawing.height}`} role="group" aria-label="States">
@@ -61,15 +64,15 @@ function fitting(box, drawing, whole = false) {
 }
 
 /** @param {any} props */
-function Node({ shape, look, run, at, isSelected, icons, onSelect }) {
+function Node({ shape, look, run, at, isSelected, icons, onSelect, also }) {
   // While none of its visits goes on, a state looks the same at every event.
   const running = look?.running > 0;
-  return useMemo(() => drawn({ shape, look, run, at, isSelected, icons, onSelect }),
-    [shape, isSelected, icons, onSelect, look?.tone, look?.begun, look?.done, look?.visit?.next, look?.visit?.attempts.length, running ? at : 0, running ? run.timeAt(at) : 0]);
+  return useMemo(() => drawn({ shape, look, run, at, isSelected, icons, onSelect, also }),
+    [shape, isSelected, icons, onSelect, also?.join(), look?.tone, look?.begun, look?.done, look?.visit?.next, look?.visit?.attempts.length, running ? at : 0, running ? run.timeAt(at) : 0]);
 }
 
 /** @param {any} props */
-function drawn({ shape, look, run, at, isSelected, icons, onSelect }) {
+function drawn({ shape, look, run, at, isSelected, icons, onSelect, also = ['', ''] }) {
   const tone = look && look.begun ? look.tone : 'idle';
   const isBox = shape.panels.length > 0;
   const words = look && look.begun ? secondWords(shape, look, run, at) : shape.second[0];
@@ -81,18 +84,20 @@ function drawn({ shape, look, run, at, isSelected, icons, onSelect }) {
     event.preventDefault();
     choose();
   };
-  const status = toneWords(tone, look?.begun > 0, run.byName.get(shape.name)?.apart);
-  return html`<g class=${`node on-${tone}${isBox ? ' box' : ''}${isSelected ? ' selected' : ''}${look?.begun ? '' : ' unreached'}`} role="button" tabindex="0"
+  const [extra, said] = also;
+  const status = said || toneWords(tone, look?.begun > 0, run.byName.get(shape.name)?.apart);
+  return html`<g class=${`node on-${tone}${isBox ? ' box' : ''}${isSelected ? ' selected' : ''}${look?.begun ? '' : run.length ? ' unreached' : ` s-${shape.tone}`} ${extra}`} role="button" tabindex="0"
     aria-label=${`${shape.name}, ${shape.kind}, ${status}`} aria-pressed=${isSelected} data-state=${shape.name} onClick=${choose} onKeyDown=${press}>
-    <title>${[`${shape.name} (${shape.kind})`, shape.detail, ...shape.retries.map((/** @type {string} */ one) => `Retry ${one}`), shape.comment].filter(Boolean).join('\n').slice(0, 600)}</title>
+    <title>${[`${shape.name} (${shape.kind})`, shape.detail, said, shape.waits ? icons?.waitingWords[shape.waits] : '', ...shape.retries.map((/** @type {string} */ one) => `Retry ${one}`), shape.comment].filter(Boolean).join('\n').slice(0, 600)}</title>
     ${isSelected ? outline(shape.outline, 'ring', 3) : null}
     ${shape.sheets.map((/** @type {any} */ sheet) => rect(sheet, 'frame'))}
     ${outline(shape.outline, 'frame')}
     ${shape.panels.map((/** @type {any} */ panel) => rect(panel, 'panel'))}
     ${rect(shape.tile, 'tile')}
-    ${icons ? icon(icons.kinds[shape.kind], shape.icon, 'glyph') : null}
+    ${icons ? icon(icons.services[shape.service] ?? icons.kinds[shape.kind], shape.icon, 'glyph') : null}
     ${shape.names.map((/** @type {any} */ [line, x, y]) => html`<text class="name" x=${x} y=${y + lower}>${line}</text>`)}
     ${second ? html`<text class="second" x=${shape.second[1]} y=${shape.second[2]}>${second}</text>` : null}
+    ${shape.waiting && icons ? icon(icons.waiting[shape.waits], shape.waiting, 'glyph faint', 0.82) : null}
     ${shape.retry && icons ? icon(icons.retry, shape.retry, 'glyph faint', 0.82) : null}
     ${look?.begun > 1 && look.running > 0 && look.done > 0 ? split(shape, look) : null}
     ${look?.begun && icons ? badge(shape.badge, tone, icons) : null}
@@ -118,7 +123,9 @@ function secondWords(shape, look, run, at) {
 /** @param {string} words @param {number} room */
 function cut(words, room) {
   const most = Math.floor(room / CHARACTER);
-  return words.length > most ? `${words.slice(0, Math.max(1, most - 1))}…` : words;
+  if (words.length <= most) return words;
+  const end = Math.floor((most - 1) * 0.36);
+  return `${words.slice(0, Math.max(1, most - 1 - end)).trimEnd()}…${words.slice(words.length - end).trimStart()}`;
 }
 
 /** @param {any} shape @param {any} look */

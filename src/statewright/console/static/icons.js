@@ -25,6 +25,9 @@ const PATHS = {
   down: 'M3 6l5 5 5-5',
   upload: 'M8 10.5V2.5M4.8 5.5 8 2.5l3.2 3M2.5 10v3.5h11V10',
   chart: 'M2.5 2.5v11h11M5.5 11V8M8.5 11V5M11.5 11V7',
+  download: 'M8 2v8M4.8 7 8 10.2 11.2 7M2.8 13.5h10.4',
+  pin: 'M5.5 2h5M6.2 2v4.2L4 9h8L9.8 6.2V2M8 9v5',
+  wrench: 'M13.4 4.6a3.4 3.4 0 0 1-4.6 4L4.4 13 3 11.6l4.4-4.4a3.4 3.4 0 0 1 4-4.6L9.3 4.7l2 2z',
 };
 
 /** @param {{name: string, size?: number}} props */

@@ -34,7 +34,7 @@ export function Page() {
       ? html`<div class="empty card"><h2>No state machine yet</h2><p>Deploy a project with <code>statewright deploy</code>, or create one with any AWS SDK.</p></div>`
       : html`<div class="card scroll"><table class="list"><thead><tr><th>Name</th><th>Type</th><th class="end">Running</th><th class="end">Succeeded</th><th class="end">Failed</th><th>Created (UTC)</th></tr></thead>
       <tbody>${found.machines.map((/** @type {any} */ one) => html`<tr key=${one.arn}>
-        <td class="name">${one.type === 'STANDARD' ? html`<a href=${format('executions', '', { machine: one.arn })}>${one.name}</a>` : one.name}</td>
+        <td class="name"><a href=${format('machine', one.arn)}>${one.name}</a></td>
         <td>${one.type === 'STANDARD' ? 'Standard' : 'Express'}</td>
         <td class="end">${count(one.counts.RUNNING ?? 0)}</td><td class="end">${count(one.counts.SUCCEEDED ?? 0)}</td>
         <td class="end">${count((one.counts.FAILED ?? 0) + (one.counts.TIMED_OUT ?? 0) + (one.counts.ABORTED ?? 0))}</td>

@@ -15,6 +15,8 @@ export const PAGES = {
   simulations: { title: 'Simulations', icon: 'chart', group: 'tools', style: 'simulations.css', load: () => import('./simulations.js') },
   import: { title: 'Import a history', icon: 'upload', group: 'tools', style: 'import.css', load: () => import('./import.js') },
   execution: { title: 'Execution', of: 'executions', style: 'run.css', load: () => import('./run.js') },
+  machine: { title: 'State machine', of: 'machines', style: 'workbench.css', load: () => import('./machine.js') },
+  workbench: { title: 'Workbench', icon: 'wrench', group: 'tools', style: 'workbench.css', load: () => import('./workbench.js') },
 };
 
 /** The page of the address /console itself. */

@@ -3,7 +3,7 @@
 import { html, useEffect, useState } from './vendor.js';
 import { act, read } from './api.js';
 import { factsOf, seconds } from './chart_model.js';
-import { Chart } from './charts.js';
+import { Chart } from './simulation_chart.js';
 import { Confirm, useAction } from './dialogs.js';
 import { download, downloadText } from './downloads.js';
 import { ago, duration, iso } from './format.js';

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from statewright.asl.comparison import compare
 from statewright.cli.inspection import machine
-from statewright.cli.inspection.definition_diff import compare
 from tests.unit.cli.conftest import Run
 from tests.unit.cli.stub_server import PREFIX, stub
 

@@ -5,12 +5,13 @@ Owns what counts as a change of a state: its own fields, never those of the stat
 
 from __future__ import annotations
 
+import difflib
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from statewright.payload import Json
+from statewright.asl.outline import nodes_by_name
+from statewright.payload import Json
 
 _INNER: Final = ("ItemProcessor", "Iterator")
 
@@ -33,8 +34,6 @@ class Difference:
 
 def compare(before: Json, after: Json, name_before: str, name_after: str) -> Difference:
     """Compare two definitions; the order of members does not count."""
-    from statewright.asl.outline import nodes_by_name
-
     old, new = nodes_by_name(before), nodes_by_name(after)
     changed = {}
     for name in old:
@@ -42,8 +41,6 @@ def compare(before: Json, after: Json, name_before: str, name_after: str) -> Dif
             fields = _differing(_own_fields(old[name]), _own_fields(new[name]))
             if fields:
                 changed[name] = fields
-    import difflib
-
     text = difflib.unified_diff(_canonical(before), _canonical(after), name_before, name_after, lineterm="")
     return Difference(
         {name: _type_of(node) for name, node in new.items() if name not in old},
