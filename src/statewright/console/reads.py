@@ -11,7 +11,7 @@ from typing import Final
 
 from statewright import __version__
 from statewright.api.operations import App
-from statewright.console import calls, executions, machines, run_reads
+from statewright.console import calls, executions, machines, run_reads, what_if
 from statewright.console.asked import Answer, Asked
 from statewright.console.context import Console
 from statewright.console.drawings import icons
@@ -43,6 +43,7 @@ READS: Final[Mapping[str, Read]] = {
 }
 ACTIONS: Final[Mapping[str, Read]] = {
     **calls.ACTIONS,
+    **what_if.ACTIONS,
 }
 
 

@@ -12,17 +12,12 @@ from statewright.asl.program import Program
 from statewright.interpreter.history import HistoryEvent
 from statewright.interpreter.state import ExecutionState, Identity
 from statewright.payload import Json, Payload
+from statewright.simulator.recorded import STATUS_OF_END
 from statewright.simulator.story import Story
 
 if TYPE_CHECKING:
     from statewright.engine.executions.views import Head
 
-STATUS_OF_END: Final = {
-    "ExecutionSucceeded": "SUCCEEDED",
-    "ExecutionFailed": "FAILED",
-    "ExecutionTimedOut": "TIMED_OUT",
-    "ExecutionAborted": "ABORTED",
-}
 _SEED: Final = bytes(16)
 
 
