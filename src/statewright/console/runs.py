@@ -109,15 +109,8 @@ def _decoded(pages: Sequence[HistoryPage], shown: ExecutionView, program: Progra
 
 
 def _document(shown: ExecutionView, recorded: Recorded, text: str, now_ms: int) -> JsonObject:
-    return run_document(
-        _head(shown, recorded.events, recorded.story.visits()), recorded.events, recorded.story, text, now_ms
-    )
-
-
-def run_document(head: JsonObject, events: Sequence[HistoryEvent], story: Story, text: str, now_ms: int) -> JsonObject:
-    """A run as `Runs.view` returns it; `head` has at least `startedMs`, `endedMs` and `status`."""
     definition = parse_json(text)
-    began_ms = head["startedMs"]
+    events, story = recorded.events, recorded.story
     first = story.root.visits[0].name if story.root.visits else definition["StartAt"]
     states, state_index = _states(story.program, first)
     visits = list(story.visits())
@@ -125,7 +118,7 @@ def run_document(head: JsonObject, events: Sequence[HistoryEvent], story: Story,
     types = sorted({event.type for event in events})
     type_index = {name: number for number, name in enumerate(types)}
     return {
-        "head": head,
+        "head": _head(shown, events, visits),
         "drawing": drawing(definition),
         "definition": definition,
         "nowMs": now_ms,
@@ -134,11 +127,11 @@ def run_document(head: JsonObject, events: Sequence[HistoryEvent], story: Story,
         "eventTypes": types,
         "events": {
             "type": [type_index[event.type] for event in events],
-            "atMs": _steps(event.at_ms - began_ms for event in events),
+            "atMs": _steps(event.at_ms - shown.started_ms for event in events),
             "visit": _steps(_visit_of(story.owner_of(event.id), place) for event in events),
         },
-        "visits": _visit_columns(visits, place, state_index, began_ms),
-        "attempts": _attempt_columns(visits, began_ms),
+        "visits": _visit_columns(visits, place, state_index, shown.started_ms),
+        "attempts": _attempt_columns(visits, shown.started_ms),
     }
 
 

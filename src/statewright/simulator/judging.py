@@ -24,7 +24,7 @@ from statewright.simulator.differences import ABSENT, Difference, differences, p
 from statewright.simulator.differences import Place as Pointer
 from statewright.simulator.recorded import RecordedExecution, recorded_of
 from statewright.simulator.replay import EVENTS_BEYOND, Missing, Mock, Replay, replay
-from statewright.simulator.story import Story
+from statewright.simulator.story import Story, Visit
 
 Verdict = Literal["same", "changed", "unjudged"]
 ChangeKind = Literal["path", "attempts", "arguments", "answer", "end", "output"]
@@ -240,8 +240,15 @@ def _attempts(alignment: Alignment, *, is_cut: bool) -> list[Change]:
         before, after = len(pair.a.attempts), len(pair.b.attempts)
         if before != after:
             words = f"{pair.name} has {_count(after)} here; recorded: {_count(before)}."
-            found.append(Change("attempts", pair.name, pair.b.entered_event, words))
+            event = pair.b.attempts[before].began_event if after > before else _last_event(pair.b)
+            found.append(Change("attempts", pair.name, event, words))
     return found
+
+
+def _last_event(visit: Visit) -> int:
+    """The last event of a visit that is known."""
+    ended = visit.attempts[-1].ended_event if visit.attempts else None
+    return ended or visit.ended_event or visit.entered_event
 
 
 def _arguments(first: Replay, second: Replay) -> list[Change]:

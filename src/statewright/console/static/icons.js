@@ -23,6 +23,8 @@ const PATHS = {
   left: 'M10 3 5 8l5 5',
   right: 'M6 3l5 5-5 5',
   down: 'M3 6l5 5 5-5',
+  compare: 'M5 2.5v11M2.5 5 5 2.5 7.5 5M11 13.5v-11M8.5 11l2.5 2.5 2.5-2.5',
+  fork: 'M4 2.5V6a3 3 0 0 0 3 3h2a3 3 0 0 1 3 3v1.5M4 6v7.5M9.8 11.5l2.2 2 2-2',
 };
 
 /** @param {{name: string, size?: number}} props */

@@ -11,6 +11,8 @@ export const PAGES = {
   executions: { title: 'Executions', icon: 'list', group: 'main', load: () => import('./executions.js') },
   machines: { title: 'State machines', icon: 'machine', group: 'main', load: () => import('./machines.js') },
   execution: { title: 'Execution', of: 'executions', style: 'run.css', load: () => import('./run.js') },
+  'what-if': { title: 'What if', of: 'executions', style: 'what_if.css', load: () => import('./what_if.js') },
+  compare: { title: 'Compare', of: 'executions', style: 'compare.css', load: () => import('./compare.js') },
 };
 
 /** The page of the address /console itself. */
