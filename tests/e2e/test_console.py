@@ -78,12 +78,12 @@ def test_a_run_has_facts_visits_and_a_drawing(server, failed):
     head, visits = run["head"], run["visits"]
     assert (head["status"], head["error"], head["cause"]) == ("FAILED", "TooMany", "there are 3")
     names = [run["states"][state]["name"] for state in visits["state"]]
-    assert names == ["Each", "Many?", "Refuse", "Double", "Double", "Double"]
+    assert names == ["Each", "Double", "Double", "Double", "Many?", "Refuse"]
     assert [run["statuses"][status] for status in visits["status"]] == [
-        "succeeded", "succeeded", "failed", "succeeded", "succeeded", "succeeded",
+        "succeeded", "succeeded", "succeeded", "succeeded", "succeeded", "failed",
     ]  # fmt: skip
-    assert visits["parent"] == [-1, -1, -1, 0, 0, 0]
-    assert sorted(visits["strand"][3:]) == [0, 1, 2]
+    assert visits["parent"] == [-1, 0, 0, 0, -1, -1]
+    assert sorted(visits["strand"][1:4]) == [0, 1, 2]
     assert {shape["name"] for shape in (*run["drawing"]["states"], *run["drawing"]["boxes"])} == {*names, "Done"}
     history = server.client("stepfunctions").get_execution_history(executionArn=failed, maxResults=1000)["events"]
     assert [run["eventTypes"][number] for number in run["events"]["type"]] == [event["type"] for event in history]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 
 from statewright.api.protocols.wire import Disconnected, Message, Receive
 from statewright.errors import StoreError
@@ -44,7 +44,7 @@ async def send_pieces(send: Send, receive: Receive, body: AsyncIterator[bytes]) 
         await close(body)
 
 
-async def close(body: AsyncIterator[bytes]) -> None:
+async def close(body: AsyncIterable[object]) -> None:
     """Release a body that is not read to its end; harmless for one that was."""
     end = getattr(body, "aclose", None)
     if end is not None:

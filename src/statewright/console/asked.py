@@ -6,7 +6,7 @@ one sentence.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterable, Mapping
 from dataclasses import dataclass, field
 
 from statewright.errors import ApiError
@@ -38,13 +38,25 @@ class Asked:
 class Lines:
     """An answer that goes on: JSON documents, one a line, sent as they come.
 
-    The iterator is closed when the page goes away, so what it holds belongs into `try` and `finally`.
+    It is closed (`aclose`) when the page goes away, so what a generator holds belongs into `try` and `finally`.
     """
 
-    documents: AsyncIterator[Json] = field(repr=False)
+    documents: AsyncIterable[Json] = field(repr=False)
 
 
-Answer = JsonObject | Lines
+@dataclass(frozen=True, slots=True)
+class File:
+    """An answer that is a file of another type than JSON. `tag` changes with its content; `policy` is its own content
+    security policy, which may load nothing from anywhere.
+    """
+
+    type: str
+    body: bytes = field(repr=False)
+    tag: str = ""
+    policy: str = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
+
+
+Answer = JsonObject | Lines | File
 
 
 def needed(given: Given, name: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import parse_qsl
@@ -21,8 +21,9 @@ from statewright.api.operations import App
 from statewright.api.protocols.wire import Disconnected, Incoming, Message, Receive
 from statewright.api.streaming import Send, close
 from statewright.console.asked import Answer as Reply
-from statewright.console.asked import Asked, Caller, Lines
+from statewright.console.asked import Asked, Caller, File, Lines
 from statewright.console.assets import PAGE, assets
+from statewright.console.project import ProjectBoard
 from statewright.errors import ApiError, StoreError, shortage
 from statewright.payload import Json, JsonTextError, dump_json, parse_json
 
@@ -30,12 +31,14 @@ log = logging.getLogger("statewright.console")
 
 PATH: Final = "/console"
 _API: Final = "/console/api/"
+_SVG: Final = "/console/svg/"
 _PACKED_BYTES: Final = 1_000
 _LONG_BYTES: Final = 100_000
 _LONGEST_QUERY: Final = 8_000
 _LONGEST_BODY: Final = 32 * 1024 * 1024
 """A posted document may hold a history that is looked at."""
 _UNAVAILABLE: Final = ApiError("ServiceUnavailable", "The store does not answer; try again.")
+_FAILED: Final = ApiError("InternalError", "The server failed to answer; its log says why.")
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
@@ -52,15 +55,20 @@ _SAFE: Final = (
 
 @dataclass(slots=True)
 class ConsoleApp:
-    """The ASGI application. `origins` are those of other web pages that may read."""
+    """The ASGI application. `origins` are those of other web pages that may read, `project` the findings of
+    `statewright dev`.
+    """
 
     app: App
     origins: frozenset[str] = frozenset()
+    project: ProjectBoard | None = None
+    draining: bool = False
     _read: Callable[[str, Asked], Awaitable[Reply]] | None = None
     _streams: set[asyncio.Task[None]] = field(default_factory=set)
 
     def drain(self) -> None:
-        """End all answers that go on, since the server stops."""
+        """End all answers that go on, and refuse new ones, since the server stops."""
+        self.draining = True
         for stream in self._streams:
             stream.cancel()
 
@@ -75,12 +83,20 @@ class ConsoleApp:
                 if scope["method"] == "POST":
                     raise ApiError("MethodNotAllowed", "Pages of the console answer GET and HEAD.", status=405)
                 self._guard_page(headers)
-                await self._page(scope, headers, send)
+                if path.startswith(_SVG):
+                    await self._drawing(scope, headers, send)
+                else:
+                    await self._page(scope, headers, send)
                 return
             guard.refuse_web_pages(headers, self.origins)
             reply = await self._reply(scope, headers, receive)
             if isinstance(reply, Lines):
+                if self.draining:
+                    await close(reply.documents)
+                    raise ApiError("ServiceUnavailable", "The server is shutting down.")
                 await self._stream(scope, receive, send, reply)
+            elif isinstance(reply, File):
+                await self._file(scope, headers, send, reply)
             else:
                 await self._answer(scope, headers, send, 200, reply)
         except Disconnected:
@@ -94,8 +110,7 @@ class ConsoleApp:
         except Exception as problem:
             if shortage(problem) is None:
                 log.exception("the console's read %r failed", path[:200])
-            refusal = {"error": "InternalError", "message": "The server failed to answer; its log says why."}
-            await self._answer(scope, headers, send, 500, refusal)
+            await self._answer(scope, headers, send, 500, {"error": _FAILED.code, "message": _FAILED.message})
 
     def _guard_page(self, headers: Mapping[str, str]) -> None:
         """A link on any page may lead here, since the page itself shows nothing. Raises: ApiError."""
@@ -109,13 +124,40 @@ class ConsoleApp:
         if len(query) > _LONGEST_QUERY:
             raise ApiError("BadRequest", "The address is too long.", status=414)
         body = await _posted(scope, headers, receive) if scope["method"] == "POST" else None
+        given = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True))
+        return await self._reader()(scope["path"].removeprefix(_API), Asked(given, caller, chance.uuid4(), body))
+
+    def _reader(self) -> Callable[[str, Asked], Awaitable[Reply]]:
         if self._read is None:
             # Imported by the first read: a server that is not looked at does without.
             from statewright.console.reads import reader
 
-            self._read = reader(self.app)
-        given = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True))
-        return await self._read(scope["path"].removeprefix(_API), Asked(given, caller, chance.uuid4(), body))
+            self._read = reader(self.app, self.project)
+        return self._read
+
+    async def _drawing(self, scope: Message, headers: Mapping[str, str], send: Send) -> None:
+        """`/console/svg/ARN`: an execution on its graph, as the read `run/svg` makes it."""
+        asked = Asked({"arn": scope["path"].removeprefix(_SVG)}, self._caller(), chance.uuid4())
+        reply = await self._reader()("run/svg", asked)
+        assert isinstance(reply, File)
+        await self._file(scope, headers, send, reply)
+
+    async def _file(self, scope: Message, headers: Mapping[str, str], send: Send, file: File) -> None:
+        safe = [pair for pair in _SAFE if pair[0] != b"content-security-policy"]
+        more = [
+            (b"content-security-policy", file.policy.encode()), (b"content-type", file.type.encode()),
+            (b"cache-control", b"no-cache" if file.tag else b"no-store"),
+        ]  # fmt: skip
+        if file.tag:
+            more.append((b"etag", f'"{file.tag}"'.encode()))
+            if headers.get("if-none-match") == f'"{file.tag}"':
+                await _respond(scope, send, 304, more, b"", safe)
+                return
+        body = file.body
+        if len(body) > _PACKED_BYTES and "gzip" in headers.get("accept-encoding", ""):
+            body = await asyncio.to_thread(gzip.compress, body, 4)
+            more += [(b"content-encoding", b"gzip"), (b"vary", b"accept-encoding")]
+        await _respond(scope, send, 200, more, body, safe)
 
     def _caller(self) -> Caller:
         if self.app.config.credentials:
@@ -128,10 +170,10 @@ class ConsoleApp:
         task = asyncio.current_task()
         assert task is not None
         headers = [*_SAFE, (b"content-type", b"application/x-ndjson"), (b"cache-control", b"no-store")]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
         gone = asyncio.ensure_future(_gone(receive, task))
         self._streams.add(task)
         try:
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
             async for document in reply.documents:
                 line = dump_json(document).encode() + b"\n"
                 await send({"type": "http.response.body", "body": line, "more_body": True})
@@ -139,15 +181,22 @@ class ConsoleApp:
             log.debug("the stream of %r has ended", scope["path"][:200])
         except (ApiError, StoreError) as problem:
             # Its head has been sent, so that the last line says what happened.
-            error = problem if isinstance(problem, ApiError) else _UNAVAILABLE
-            line = dump_json({"error": error.code, "message": error.message}).encode() + b"\n"
-            await send({"type": "http.response.body", "body": line, "more_body": True})
+            await self._last_line(send, problem if isinstance(problem, ApiError) else _UNAVAILABLE)
+        except Disconnected:
+            raise
+        except Exception:
+            log.exception("the console's stream %r failed", scope["path"][:200])
+            await self._last_line(send, _FAILED)
         finally:
             self._streams.discard(task)
             gone.cancel()
             await asyncio.gather(gone, return_exceptions=True)
             await close(reply.documents)
         await send({"type": "http.response.body", "body": b""})
+
+    async def _last_line(self, send: Send, error: ApiError) -> None:
+        line = dump_json({"error": error.code, "message": error.message}).encode() + b"\n"
+        await send({"type": "http.response.body", "body": line, "more_body": True})
 
     async def _page(self, scope: Message, headers: Mapping[str, str], send: Send) -> None:
         name = scope["path"].rpartition("/")[2] if scope["path"].startswith("/console/static/") else PAGE
@@ -198,7 +247,14 @@ async def _gone(receive: Receive, task: asyncio.Task[None]) -> None:
     task.cancel()
 
 
-async def _respond(scope: Message, send: Send, status: int, more: list[tuple[bytes, bytes]], body: bytes) -> None:
-    headers = [*_SAFE, *more, (b"content-length", str(len(body)).encode())]
+async def _respond(
+    scope: Message,
+    send: Send,
+    status: int,
+    more: list[tuple[bytes, bytes]],
+    body: bytes,
+    safe: Iterable[tuple[bytes, bytes]] = _SAFE,
+) -> None:
+    headers = [*safe, *more, (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})

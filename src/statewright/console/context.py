@@ -2,13 +2,37 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
+from statewright import chance
 from statewright.api.operations import App
 from statewright.arn import EXECUTION, EXPRESS, parse_arn
 from statewright.console.asked import Asked
-from statewright.console.runs import Runs
+from statewright.console.figures.surveys import Surveys
+from statewright.console.hub import Hub
+from statewright.console.project import ProjectBoard
+from statewright.console.recording.recorder import ExpressRecorder, no_recording
+from statewright.console.redaction import Redactor
+from statewright.console.runs import ReadRun, Runs
+from statewright.console.subjects import Polls
 from statewright.errors import ApiError
+from statewright.interpreter.history import HistoryEvent
+from statewright.payload import JsonObject
+
+
+class RunSource(Protocol):
+    """Reads executions, each by its ARN. All raise ApiError."""
+
+    async def view(self, arn: str, /) -> JsonObject:
+        """The document of a run."""
+
+    async def events(self, arn: str, /) -> list[HistoryEvent]:
+        """Its history as it may be shown."""
+
+    def reading(self, arn: str, /) -> AbstractAsyncContextManager[ReadRun]:
+        """The run, which does not grow while it is used."""
 
 
 @dataclass(slots=True)
@@ -18,8 +42,21 @@ class Console:
     """
 
     app: App
+    project: ProjectBoard | None = None
+    """What `statewright dev` finds in its folder; None without it."""
+    instance: str = field(default_factory=chance.uuid4)
+    """Tells this process from the one before and the one after."""
+    polls: Polls = field(default_factory=Polls)
+    _hubs: dict[str, Hub] = field(default_factory=dict)
     _apps: dict[str, App] = field(default_factory=dict)
     _runs: dict[str, Runs] = field(default_factory=dict)
+    _surveys: dict[str, Surveys] = field(default_factory=dict)
+    _recorders: dict[str, ExpressRecorder] = field(default_factory=dict)
+    redactor: Redactor = field(init=False)
+    """Hides payloads; everything that shows one asks it."""
+
+    def __post_init__(self) -> None:
+        self.redactor = Redactor(self.app.config.console)
 
     def app_in(self, region: str) -> App:
         """The application of a region, without a throttle; the default region for an empty name.
@@ -41,6 +78,34 @@ class Console:
         """The application of the region that a query names. Raises: ApiError (`BadRequest`)."""
         return self.app_in(asked.given.get("region", ""))
 
+    def app_of_arn(self, arn: str) -> App:
+        """The application of the region of an ARN. Raises: ApiError (`InvalidArn`, `BadRequest`)."""
+        return self.app_in(parse_arn(arn).region)
+
+    def surveys_of(self, app: App) -> Surveys:
+        """The surveys of machines of an application's region."""
+        region = app.config.region
+        if region not in self._surveys:
+            self._surveys[region] = Surveys(app.engine, self.redactor)
+        return self._surveys[region]
+
+    def express_of(self, app: App) -> ExpressRecorder:
+        """The recorder of Express executions of an application's region."""
+        region = app.config.region
+        if region not in self._recorders:
+            self._recorders[region] = ExpressRecorder(app.engine, self.redactor)
+        return self._recorders[region]
+
+    def source_of(self, arn: str) -> RunSource:
+        """Reads an execution: a Standard one, or an Express one that was recorded.
+
+        Raises: ApiError (`InvalidArn`, `ExecutionDoesNotExist`, `NoHistory`).
+        """
+        parsed = parse_arn(arn, EXECUTION, EXPRESS)
+        if parsed.kind == EXECUTION:
+            return self.runs_of(arn)
+        return self.express_of(self.app_in(parsed.region))
+
     def runs_of(self, arn: str) -> Runs:
         """The runs of the region of an execution's ARN.
 
@@ -48,13 +113,19 @@ class Console:
         """
         parsed = parse_arn(arn, EXECUTION, EXPRESS)
         if parsed.kind == EXPRESS:
-            text = "Express executions keep no history. What they log is in the log group of their state machine."
-            raise ApiError("NoHistory", text)
+            raise no_recording()
         try:
             app = self.app_in(parsed.region)
         except ApiError:
             raise ApiError("ExecutionDoesNotExist", f"Execution Does Not Exist: '{arn}'") from None
         runs = self._runs.get(parsed.region)
         if runs is None:
-            runs = self._runs[parsed.region] = Runs(app.engine)
+            runs = self._runs[parsed.region] = Runs(app.engine, self.redactor)
         return runs
+
+    def hub_of(self, app: App) -> Hub:
+        """The hub of the region of an application."""
+        hub = self._hubs.get(app.config.region)
+        if hub is None:
+            hub = self._hubs[app.config.region] = Hub(app.engine)
+        return hub

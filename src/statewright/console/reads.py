@@ -11,10 +11,14 @@ from typing import Final
 
 from statewright import __version__
 from statewright.api.operations import App
-from statewright.console import calls, executions, machines, run_reads, what_if
+from statewright.console import calls, executions, live, machines, run_reads, what_if
 from statewright.console.asked import Answer, Asked
 from statewright.console.context import Console
+from statewright.console.copies import exports, imports
 from statewright.console.drawings import icons
+from statewright.console.figures import costs, heat, occupancy
+from statewright.console.project import ProjectBoard
+from statewright.console.recording import reads as recording
 from statewright.errors import ApiError
 from statewright.payload import JsonObject
 
@@ -38,18 +42,25 @@ async def me(console: Console, asked: Asked) -> JsonObject:
 READS: Final[Mapping[str, Read]] = {
     "me": me,
     **executions.READS,
+    **live.READS,
     **machines.READS,
     **run_reads.READS,
+    **heat.READS,
+    **occupancy.READS,
+    **costs.READS,
+    **exports.READS,
+    **recording.READS,
 }
 ACTIONS: Final[Mapping[str, Read]] = {
     **calls.ACTIONS,
     **what_if.ACTIONS,
+    **imports.ACTIONS,
 }
 
 
-def reader(app: App) -> Callable[[str, Asked], Awaitable[Answer]]:
+def reader(app: App, project: ProjectBoard | None = None) -> Callable[[str, Asked], Awaitable[Answer]]:
     """The reads and actions of a server, by name and request. They raise ApiError, and StoreError."""
-    console = Console(app)
+    console = Console(app, project)
 
     async def answer(name: str, asked: Asked) -> Answer:
         mine, other = (READS, ACTIONS) if asked.body is None else (ACTIONS, READS)

@@ -6,10 +6,14 @@ import asyncio
 from typing import Final
 
 from statewright.console import payloads
-from statewright.console.asked import Asked, needed, number
+from statewright.console.asked import Asked, File, needed, number
 from statewright.console.context import Console
+from statewright.console.runs import ReadRun
 from statewright.errors import ApiError
+from statewright.graph.model import build_graph
+from statewright.graph.svg import render_svg
 from statewright.payload import JsonObject
+from statewright.simulator.overlays import overlay_of
 
 _MEMBERS: Final = frozenset({
     "input", "output", "parameters", "cause", "error", "assignedVariables", "arguments", "evaluationFailed",
@@ -19,7 +23,7 @@ _MEMBERS: Final = frozenset({
 async def run(console: Console, asked: Asked) -> JsonObject:
     """One execution, as `Runs.view` returns it."""
     arn = needed(asked.given, "arn")
-    return await console.runs_of(arn).view(arn)
+    return await console.source_of(arn).view(arn)
 
 
 async def run_payload(console: Console, asked: Asked) -> JsonObject:
@@ -28,7 +32,7 @@ async def run_payload(console: Console, asked: Asked) -> JsonObject:
     arn, member = needed(given, "arn"), needed(given, "member")
     if member not in _MEMBERS:
         raise ApiError("BadRequest", f"Events have no payload {member[:40]}.")
-    events = await console.runs_of(arn).events(arn)
+    events = await console.source_of(arn).events(arn)
     offset = number(given, "offset", 0)
     return payloads.payload(events, number(given, "event", 0), member, given.get("pointer", ""), offset)
 
@@ -37,7 +41,7 @@ async def run_events(console: Console, asked: Asked) -> JsonObject:
     """Events of a run, as `payloads.rows` returns them."""
     given = asked.given
     arn = needed(given, "arn")
-    events = await console.runs_of(arn).events(arn)
+    events = await console.source_of(arn).events(arn)
     first, text = number(given, "from", 1), given.get("text", "")
     if not text:
         return payloads.rows(events, first, "")
@@ -45,4 +49,18 @@ async def run_events(console: Console, asked: Asked) -> JsonObject:
     return await asyncio.to_thread(payloads.rows, events, first, text)
 
 
-READS: Final = {"run": run, "run/payload": run_payload, "run/events": run_events}
+async def run_svg(console: Console, asked: Asked) -> File:
+    """The run on its machine's graph as one SVG file, light or dark by the reader's system."""
+    arn = needed(asked.given, "arn")
+    async with console.source_of(arn).reading(arn) as one:
+        body = await asyncio.to_thread(_svg, one)
+        # The time of a running state is not in the drawing, so it is the same until the next event.
+        return File("image/svg+xml; charset=utf-8", body, f"{one.view.id}-{len(one.recorded.shown)}")
+
+
+def _svg(one: ReadRun) -> bytes:
+    graph = build_graph(one.definition, overlay_of(one.recorded.story))
+    return render_svg(graph, title=f"{one.view.name}, {one.view.status}").encode()
+
+
+READS: Final = {"run": run, "run/payload": run_payload, "run/events": run_events, "run/svg": run_svg}

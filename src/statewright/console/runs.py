@@ -1,173 +1,189 @@
-"""One execution as a page shows it: facts, the drawing of its definition, and its visits as columns.
+"""Reads of executions for their pages: whole runs, and what came after an event that the page has.
 
-Columns are lists of equal length, one for each member of a visit, attempt or event: 24,000 events need a few kilobytes
-in gzip. Payloads are not in here; the page asks for them one by one. Histories are decoded in a thread, because long
-ones take a fraction of a second.
+Histories are kept as `Recorded`, which only grows: a delta decodes the pages that came, and nothing twice. Long ones
+are decoded in a thread, because that takes a fraction of a second. Payloads are not part of a run; the page asks for
+them one by one.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Final
 
 from statewright.arn import parse_arn
 from statewright.asl.program import Program, TaskDef
 from statewright.console.drawings import drawing
-from statewright.cost.bill import bill
-from statewright.cost.execution_usage import execution_usage, transitions_of
-from statewright.cost.prices import PriceTable, load
+from statewright.console.recorded import Recorded
+from statewright.console.redaction import Redactor
 from statewright.engine.engine import Engine
 from statewright.engine.executions.history_pages import decode_page
 from statewright.engine.executions.views import ExecutionView
 from statewright.interpreter.history import HistoryEvent
-from statewright.interpreter.state import ExecutionState, Identity
-from statewright.payload import JsonObject, Payload, parse_json
-from statewright.simulator.story import Attempt, Story, Strand, Visit
+from statewright.payload import Json, JsonObject, parse_json
 from statewright.stores.protocol import HistoryPage
 
 KEPT_RUNS: Final = 8
 KEPT_CHARACTERS: Final = 64 * 1024 * 1024
-"""Of payloads in all histories that are kept; the one read last is kept at any length."""
-STATUSES: Final = ("running", "succeeded", "caught", "failed", "stopped")
-_ENDS: Final = {
-    "ExecutionSucceeded": "SUCCEEDED", "ExecutionFailed": "FAILED", "ExecutionTimedOut": "TIMED_OUT",
-    "ExecutionAborted": "ABORTED",
-}  # fmt: skip
+"""Of payloads in all kept histories. The one read last, and those that are followed, are kept at any length."""
+MOST_BEHIND: Final = 5_000
+"""Events of one delta; a page that is further behind reads the whole run, which is packed."""
+_FEW_EVENTS: Final = 300
+"""So many events are decoded without a thread."""
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A run that was read; `lock` is held while it grows or is turned into a document."""
+
+    recorded: Recorded
+    program: Program
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _numbers: dict[str, int] | None = None
+
+    def state_index(self) -> dict[str, int]:
+        """The number of each state by its name, as in the document of the run; empty until one was entered."""
+        if self._numbers is None and self.recorded.visits:
+            _, self._numbers = _states(self.program, self.recorded.visits[0].name)
+        return self._numbers or {}
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
-    """A history: its events, their story, and the length of the payloads in characters."""
+class ReadRun:
+    """An execution with its history and its definition, as it may be shown."""
 
-    events: list[HistoryEvent]
-    story: Story
-    characters: int
+    view: ExecutionView
+    recorded: Recorded
+    program: Program
+    definition: Json
 
 
 @dataclass(slots=True)
 class Runs:
-    """Reads executions. Those read last are kept by id: a closed one is decoded once."""
+    """Reads executions. Those read last are kept by id: a closed one is decoded once.
+
+    `decoded` counts the history events that were decoded.
+    """
 
     engine: Engine
-    _kept: OrderedDict[int, Recorded] = field(default_factory=OrderedDict)
+    redactor: Redactor = field(default_factory=Redactor)
+    decoded: int = 0
+    _kept: OrderedDict[int, _Kept] = field(default_factory=OrderedDict)
+    _followed: Counter[int] = field(default_factory=Counter)
 
     async def view(self, arn: str) -> JsonObject:
         """`{head, drawing, definition, nowMs, states, statuses, eventTypes, events, visits, attempts}`.
 
         Raises: ApiError (`InvalidArn`, `ExecutionDoesNotExist`).
         """
+        async with self.reading(arn) as one:
+            return await asyncio.to_thread(run_document, one, self.engine.clock.now_ms())
+
+    @asynccontextmanager
+    async def reading(self, arn: str) -> AsyncIterator[ReadRun]:
+        """One execution as it is now, whose history does not grow while it is used.
+
+        Raises: ApiError (`InvalidArn`, `ExecutionDoesNotExist`).
+        """
+        shown, kept, definition = await self._with_definition(arn)
+        async with kept.lock:
+            yield ReadRun(shown, kept.recorded, kept.program, definition)
+
+    async def _with_definition(self, arn: str) -> tuple[ExecutionView, _Kept, Json]:
         engine = self.engine
-        row = await engine.names.row_of(arn)
-        shown = engine.listing.view(row)
+        shown = await self._shown(arn)
         label = parse_arn(shown.map_run_arn).label if shown.map_run_arn else None
         revision = await engine.machines.describe_revision(shown.machine_id, shown.revision_id, label)
-        _, program = await engine.machines.programs.prepared(shown.machine_id, shown.revision_id)
-        recorded = await self._recorded(shown, program)
-        now_ms = engine.clock.now_ms()
-        return await asyncio.to_thread(_document, shown, recorded, revision.definition, now_ms)
+        kept = await self._grown(shown)
+        return shown, kept, self.redactor.value(parse_json(revision.definition))
+
+    async def since(self, arn: str, event: int) -> JsonObject:
+        """What came after an event: `{from, to, nowMs, head, eventTypes, events, visits, attempts}`, or
+        `{"reset": true}` for a page that has to read the whole run.
+
+        Raises: ApiError (`InvalidArn`, `ExecutionDoesNotExist`).
+        """
+        shown = await self._shown(arn)
+        kept = await self._grown(shown)
+        async with kept.lock:
+            recorded = kept.recorded
+            if not 0 <= len(recorded.events) - event <= MOST_BEHIND:
+                # A page may even be ahead, of a server whose data are those of a backup.
+                return {"reset": True}
+            head = recorded.head(shown, parse_arn(shown.machine_arn).name)
+            return {**recorded.since(event, kept.state_index()), "head": head, "nowMs": self.engine.clock.now_ms()}
 
     async def events(self, arn: str) -> list[HistoryEvent]:
-        """The history of an execution. Raises: ApiError (`InvalidArn`, `ExecutionDoesNotExist`)."""
-        shown = self.engine.listing.view(await self.engine.names.row_of(arn))
-        _, program = await self.engine.machines.programs.prepared(shown.machine_id, shown.revision_id)
-        return (await self._recorded(shown, program)).events
+        """The history of an execution as it may be shown. Raises: ApiError (`InvalidArn`, `ExecutionDoesNotExist`)."""
+        return (await self._grown(await self._shown(arn))).recorded.shown
 
-    async def _recorded(self, shown: ExecutionView, program: Program) -> Recorded:
+    async def follow(self, arn: str) -> int:
+        """Keep a run until `leave`; returns its id. Raises: ApiError (`InvalidArn`, `ExecutionDoesNotExist`)."""
+        execution = await self.engine.names.id_of(arn)
+        self._followed[execution] += 1
+        return execution
+
+    def leave(self, execution: int) -> None:
+        """Undo one `follow`."""
+        self._followed[execution] -= 1
+        if not self._followed[execution]:
+            del self._followed[execution]
+
+    async def _shown(self, arn: str) -> ExecutionView:
+        return self.engine.listing.view(await self.engine.names.row_of(arn))
+
+    async def _grown(self, shown: ExecutionView) -> _Kept:
+        """The run with all events that the store has."""
         listing = self.engine.listing
-        found = self._kept.get(shown.id)
-        if found is not None:
-            # Only its end is read, to see if events have come since.
-            pages = await listing.history_pages(shown.id, first=max(1, len(found.events)))
-            if not pages or pages[-1].first + pages[-1].count - 1 != len(found.events):
-                found = None
-        if found is None:
-            found = await asyncio.to_thread(_decoded, await listing.history_pages(shown.id), shown, program)
-        self._kept[shown.id] = found
+        kept = self._kept.get(shown.id)
+        if kept is None:
+            _, program = await self.engine.machines.programs.prepared(shown.machine_id, shown.revision_id)
+            kept = self._kept.setdefault(shown.id, _Kept(Recorded(shown, program, self.redactor), program))
         self._kept.move_to_end(shown.id)
-        while len(self._kept) > 1 and self._is_full():
-            self._kept.popitem(last=False)
-        return found
+        async with kept.lock:
+            known = len(kept.recorded.events)
+            pages = await listing.history_pages(shown.id, first=known + 1)
+            pages = [page for page in pages if page.first + page.count - 1 > known]
+            count = sum(page.count for page in pages)
+            self.decoded += count
+            if count <= _FEW_EVENTS:
+                _note(kept.recorded, pages)
+            else:
+                await asyncio.to_thread(_note, kept.recorded, pages)
+        self._make_room(shown.id)
+        return kept
+
+    def _make_room(self, newest: int) -> None:
+        free = [one for one in self._kept if one != newest and one not in self._followed]
+        while free and self._is_full():
+            del self._kept[free.pop(0)]
 
     def _is_full(self) -> bool:
-        return len(self._kept) > KEPT_RUNS or sum(one.characters for one in self._kept.values()) > KEPT_CHARACTERS
+        kept = self._kept.values()
+        return len(kept) > KEPT_RUNS or sum(one.recorded.characters for one in kept) > KEPT_CHARACTERS
 
 
-def _decoded(pages: Sequence[HistoryPage], shown: ExecutionView, program: Program) -> Recorded:
-    events = [event for page in pages for event in decode_page(page)]
-    identity = Identity(shown.execution_arn, shown.name, shown.machine_arn, "", "", "")
-    state = ExecutionState(identity, Payload.from_text("{}"), b"")
-    story = Story(program)
-    characters = 0
-    for event in events:
-        story.note(state, event)
-        characters += sum(len(value) for value in (event.details or {}).values() if isinstance(value, str))
-    return Recorded(events, story, characters)
+def _note(recorded: Recorded, pages: Sequence[HistoryPage]) -> None:
+    known = len(recorded.events)
+    recorded.note(event for page in pages for event in decode_page(page) if event.id > known)
 
 
-def _document(shown: ExecutionView, recorded: Recorded, text: str, now_ms: int) -> JsonObject:
-    definition = parse_json(text)
-    events, story = recorded.events, recorded.story
-    first = story.root.visits[0].name if story.root.visits else definition["StartAt"]
-    states, state_index = _states(story.program, first)
-    visits = list(story.visits())
-    place = {id(visit): number for number, visit in enumerate(visits)}
-    types = sorted({event.type for event in events})
-    type_index = {name: number for number, name in enumerate(types)}
+def run_document(one: ReadRun, now_ms: int) -> JsonObject:
+    """The document of a run, as `Runs.view` returns it."""
+    recorded = one.recorded
+    first = recorded.visits[0].name if recorded.visits else one.definition["StartAt"]
+    states, state_index = _states(one.program, first)
     return {
-        "head": _head(shown, events, visits),
-        "drawing": drawing(definition),
-        "definition": definition,
+        "head": recorded.head(one.view, parse_arn(one.view.machine_arn).name),
+        "drawing": drawing(one.definition),
+        "definition": one.definition,
         "nowMs": now_ms,
         "states": states,
-        "statuses": list(STATUSES),
-        "eventTypes": types,
-        "events": {
-            "type": [type_index[event.type] for event in events],
-            "atMs": _steps(event.at_ms - shown.started_ms for event in events),
-            "visit": _steps(_visit_of(story.owner_of(event.id), place) for event in events),
-        },
-        "visits": _visit_columns(visits, place, state_index, shown.started_ms),
-        "attempts": _attempt_columns(visits, shown.started_ms),
+        **recorded.columns(state_index),
     }
-
-
-def _head(shown: ExecutionView, events: Sequence[HistoryEvent], visits: Iterable[Visit]) -> JsonObject:
-    last = events[-1] if events else None
-    ended = _ENDS.get(last.type) if last is not None else None
-    transitions = transitions_of(events)
-    now_or_end = last.at_ms if last is not None else shown.started_ms
-    usage = execution_usage(events, transitions, duration_ms=now_or_end - shown.started_ms)
-    details = (last.details or {}) if last is not None and ended is not None else {}
-    return {
-        "arn": shown.execution_arn,
-        "name": shown.name,
-        "machineArn": shown.machine_arn,
-        "machine": parse_arn(shown.machine_arn).name,
-        "versionArn": shown.version_arn,
-        "aliasArn": shown.alias_arn,
-        "mapRunArn": shown.map_run_arn,
-        "type": shown.type,
-        "status": ended or "RUNNING",
-        "startedMs": shown.started_ms,
-        "endedMs": last.at_ms if last is not None and ended is not None else None,
-        "error": details.get("error"),
-        "cause": details.get("cause"),
-        "redriveCount": shown.redrive_count,
-        "quarantine": shown.quarantine,
-        "transitions": transitions,
-        "retries": sum(max(0, len(visit.attempts) - 1) for visit in visits),
-        "events": len(events),
-        "usd": bill(usage, _prices()).usd,
-    }
-
-
-@cache
-def _prices() -> PriceTable:
-    return load(None)
 
 
 def _states(program: Program, first: str) -> tuple[list[JsonObject], dict[str, int]]:
@@ -200,62 +216,3 @@ def _states(program: Program, first: str) -> tuple[list[JsonObject], dict[str, i
                 }
             )
     return found, numbers
-
-
-def _steps(values: Iterable[int]) -> list[int]:
-    """Each number as its distance from the one before: small ones repeat, and so compress well."""
-    steps, before = [], 0
-    for value in values:
-        steps.append(value - before)
-        before = value
-    return steps
-
-
-def _visit_of(owner: Visit | Strand, place: dict[int, int]) -> int:
-    visit = owner if isinstance(owner, Visit) else owner.owner
-    return -1 if visit is None else place[id(visit)]
-
-
-def _visit_columns(
-    visits: Sequence[Visit], place: dict[int, int], state_index: dict[str, int], began_ms: int
-) -> JsonObject:
-    """`begin` and `beginMs` are steps, instants count from the start of the execution; `end` and `endMs` count from
-    `begin` and `beginMs`: 0 and -1 for a visit that goes on. -1 stands for no parent and no successor.
-    """
-    return {
-        "state": [state_index[visit.name] for visit in visits],
-        "parent": [-1 if visit.strand.owner is None else place[id(visit.strand.owner)] for visit in visits],
-        "strand": [visit.strand.index for visit in visits],
-        "kind": ["ebi".index(visit.strand.kind[0]) for visit in visits],
-        "begin": _steps(visit.entered_event for visit in visits),
-        "end": [0 if visit.ended_event is None else visit.ended_event - visit.entered_event for visit in visits],
-        "beginMs": _steps(visit.entered_ms - began_ms for visit in visits),
-        "endMs": [-1 if visit.ended_ms is None else visit.ended_ms - visit.entered_ms for visit in visits],
-        "status": [STATUSES.index(visit.status) for visit in visits],
-        "next": [-1 if visit.next is None else state_index.get(visit.next, -1) for visit in visits],
-    }
-
-
-def _attempt_columns(visits: Sequence[Visit], began_ms: int) -> JsonObject:
-    """As those of visits; `visit` is in steps, too. An attempt that failed at once ends with the event it began with,
-    and so `failed` tells it from one that goes on."""
-    numbered: list[tuple[int, Attempt]] = [
-        (number, attempt) for number, visit in enumerate(visits) for attempt in visit.attempts
-    ]
-    errors = sorted({attempt.error for _, attempt in numbered if attempt.error is not None})
-    error_index = {error: number for number, error in enumerate(errors)}
-    attempts = [attempt for _, attempt in numbered]
-    return {
-        "errors": errors,
-        "visit": _steps(number for number, _ in numbered),
-        "begin": _steps(attempt.began_event for attempt in attempts),
-        "end": [
-            0 if attempt.ended_event is None else attempt.ended_event - attempt.began_event for attempt in attempts
-        ],
-        "beginMs": _steps(attempt.began_ms - began_ms for attempt in attempts),
-        "endMs": [-1 if attempt.ended_ms is None else attempt.ended_ms - attempt.began_ms for attempt in attempts],
-        "failed": [int(attempt.failed) for attempt in attempts],
-        "error": [-1 if attempt.error is None else error_index[attempt.error] for attempt in attempts],
-        "waitedMs": [-1 if attempt.retried_after_ms is None else attempt.retried_after_ms for attempt in attempts],
-        "length": [-1 if attempt.length is None else attempt.length for attempt in attempts],
-    }

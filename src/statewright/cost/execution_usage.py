@@ -60,24 +60,58 @@ MemoryOf = Callable[[str], int | None]
 """The memory of a function in MiB, by its name or ARN; `None` where it is not known."""
 
 
-def transitions_of(history: Iterable[Event]) -> int:
-    """State transitions, counted from the history: states entered, attempts of tasks made again, and redrives."""
-    transitions = 0
-    owner: dict[int, int] = {}
-    attempted: set[int] = set()
-    for event in history:
+class TransitionCounter:
+    """Counts state transitions as events come: states entered, attempts of tasks made again, and redrives."""
+
+    def __init__(self) -> None:
+        self.transitions = 0
+        self._owner: dict[int, int] = {}
+        self._attempted: set[int] = set()
+
+    def note(self, event: Event) -> None:
+        """Take in the next event of a history."""
         if event.type.endswith("StateEntered"):
-            owner[event.id] = event.id
-            transitions += 1
-            continue
-        stay = owner.get(event.previous_id, 0)
-        owner[event.id] = stay
+            self._owner[event.id] = event.id
+            self.transitions += 1
+            return
+        stay = self._owner.get(event.previous_id, 0)
+        self._owner[event.id] = stay
         if event.type in ("TaskScheduled", "LambdaFunctionScheduled", "ActivityScheduled"):
-            transitions += stay in attempted
-            attempted.add(stay)
+            self.transitions += stay in self._attempted
+            self._attempted.add(stay)
         elif event.type == "ExecutionRedriven":
-            transitions += 1
-    return transitions
+            self.transitions += 1
+
+
+def transitions_of(history: Iterable[Event]) -> int:
+    """State transitions, counted from the history."""
+    counter = TransitionCounter()
+    for event in history:
+        counter.note(event)
+    return counter.transitions
+
+
+class CallMeter:
+    """Adds the calls that tasks make to a usage, as events come."""
+
+    def __init__(self, usage: Usage, memory_of: MemoryOf = lambda _: None) -> None:
+        self.usage = usage
+        self._memory_of = memory_of
+        self._calls: dict[int, tuple[Event, int]] = {}
+
+    def note(self, event: Event) -> None:
+        """Take in the next event of a history."""
+        calls = self._calls
+        if event.type in _SCHEDULED:
+            calls[event.id] = (event, event.at_ms)
+        elif event.type in ("TaskStarted", "LambdaFunctionStarted") and event.previous_id in calls:
+            scheduled, _ = calls.pop(event.previous_id)
+            calls[event.id] = (scheduled, event.at_ms)
+        elif event.type in _ENDED and event.previous_id in calls:
+            scheduled, began_ms = calls.pop(event.previous_id)
+            _count(self.usage, scheduled, event.at_ms - began_ms, self._memory_of)
+        elif event.type == "MapRunStarted":
+            self.usage.assume("calls by child executions of distributed Maps are not counted")
 
 
 def execution_usage(
@@ -95,18 +129,9 @@ def execution_usage(
         usage.assume("an Express execution is assumed to need 64 MB of memory")
     elif transitions:
         usage.add("states.transitions", transitions)
-    calls: dict[int, tuple[Event, int]] = {}
+    meter = CallMeter(usage, memory_of)
     for event in history:
-        if event.type in _SCHEDULED:
-            calls[event.id] = (event, event.at_ms)
-        elif event.type in ("TaskStarted", "LambdaFunctionStarted") and event.previous_id in calls:
-            scheduled, _ = calls.pop(event.previous_id)
-            calls[event.id] = (scheduled, event.at_ms)
-        elif event.type in _ENDED and event.previous_id in calls:
-            scheduled, began_ms = calls.pop(event.previous_id)
-            _count(usage, scheduled, event.at_ms - began_ms, memory_of)
-        elif event.type == "MapRunStarted":
-            usage.assume("calls by child executions of distributed Maps are not counted")
+        meter.note(event)
     return usage
 
 

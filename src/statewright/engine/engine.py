@@ -429,15 +429,17 @@ class Engine:
 
     # ------------------------------------------------------------------ the rest
 
-    def subscribe(self, subscriber: Callable[[StatusChange], None]) -> None:
+    def subscribe(self, subscriber: Callable[[StatusChange], None]) -> Callable[[], None]:
         """Have `subscriber` called with every change of a STANDARD execution's status, once it is durable; it may not
-        wait.
+        wait. The result, called once, ends that.
         """
-        self.status_changes.subscribe(subscriber)
+        return self.status_changes.subscribe(subscriber)
 
-    def subscribe_express(self, subscriber: Callable[[str], None]) -> None:
-        """Have `subscriber` called with the ARN of every asynchronous EXPRESS execution whose end is durable."""
-        self.express.subscribe(subscriber)
+    def subscribe_express(self, subscriber: Callable[[str], None]) -> Callable[[], None]:
+        """Have `subscriber` called with the ARN of every asynchronous EXPRESS execution whose end is durable. The
+        result, called once, ends that.
+        """
+        return self.express.subscribe(subscriber)
 
     async def metrics(self) -> dict[str, Json]:
         """Figures for /metrics: executions by status, transitions, commits, timers, what is held in memory."""

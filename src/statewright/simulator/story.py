@@ -87,14 +87,19 @@ class Strand:
 
 Listener = Callable[[Visit, Attempt | None], None]
 """Called with every attempt that failed, and, without an attempt, with every visit that has ended."""
+OnChange = Callable[[Visit], None]
+"""Called with a visit that begins, and whenever it or its last attempt has changed."""
 
 
 class Story:
     """The tree of one execution and of the child executions of its distributed Maps."""
 
-    def __init__(self, program: Program, listener: Listener | None = None) -> None:
+    def __init__(
+        self, program: Program, listener: Listener | None = None, on_change: OnChange = lambda _visit: None
+    ) -> None:
         self.program = program
         self.listener = listener
+        self.on_change = on_change
         self.root = Strand("execution", 0, None, 0)
         self.failed_visit: Visit | None = None
         """The visit in which the execution failed, once it has."""
@@ -205,6 +210,7 @@ class _Chain:
         strand.visits.append(visit)
         self.entered[event.previous_id, name] = visit
         self.running[id(visit)] = visit
+        self.story.on_change(visit)
         return visit
 
     def went_on(self, visit: Visit, name: str) -> None:
@@ -213,6 +219,7 @@ class _Chain:
         definition = visit.definition
         if visit.status == "succeeded" and definition.type in ("Task", "Parallel", "Map") and definition.next != name:
             visit.status = "caught"
+        self.story.on_change(visit)
 
     def state_exited(self, event: HistoryEvent, details: Details) -> Visit | None:
         visit = self.visit_of(event, lambda one: one.name == details["name"] and one.status == "running")
@@ -238,6 +245,7 @@ class _Chain:
         self.running.pop(id(visit), None)
         if visit.attempts and visit.attempts[-1].ended_ms is None:
             visit.attempts[-1].end(event)
+        self.story.on_change(visit)
         if self.story.listener is not None:
             self.story.listener(visit, None)
 
@@ -258,6 +266,7 @@ class _Chain:
             else:
                 last.retried_after_ms = event.at_ms - last.ended_ms
         visit.attempts.append(Attempt(len(visit.attempts) + 1, event.at_ms, event.id, length=length))
+        self.story.on_change(visit)
 
     def attempt_failed(self, event: HistoryEvent, details: Details) -> Visit | None:
         visit = self.visit_of(event, lambda one: one.status == "running")
@@ -271,6 +280,7 @@ class _Chain:
         attempt = visit.attempts[-1]
         attempt.end(event)
         attempt.failed, attempt.error, attempt.cause = True, error, cause
+        self.story.on_change(visit)
         if self.story.listener is not None:
             self.story.listener(visit, attempt)
 
@@ -278,6 +288,7 @@ class _Chain:
         visit = self.visit_of(event, lambda one: one.status == "running")
         if visit is not None and visit.attempts:
             visit.attempts[-1].end(event)
+            self.story.on_change(visit)
         return visit
 
     def evaluation_failed(self, event: HistoryEvent, details: Details) -> Visit | None:
@@ -347,6 +358,7 @@ class _Chain:
         visit = self.container(event)
         if visit is not None and visit.attempts:
             visit.attempts[-1].end(event)
+            self.story.on_change(visit)
         return visit
 
     def item_began(self, event: HistoryEvent, details: Details) -> Strand | None:
@@ -407,6 +419,7 @@ class _Chain:
                     attempt = visit.attempts[-1]
                     attempt.failed, attempt.error, attempt.cause = False, None, None
                     attempt.ended_ms, attempt.ended_event = None, None
+                self.story.on_change(visit)
                 pending.extend(inner for inner in reversed(visit.strands) if inner.status != "succeeded")
         return self.root
 

@@ -6,7 +6,7 @@ Loaded when something has failed. Trees are drawn as the command line draws them
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -15,13 +15,9 @@ from statewright.payload import Json, JsonMapping, JsonObject, dump_json
 from statewright.simulator.differences import ABSENT, Absent, Difference, sequence_changes
 
 if TYPE_CHECKING:
-    from statewright.graph.model import Status
     from statewright.simulator.story import Story
 
 LONGEST_VALUE: Final = 200
-_STATUS: Final[Mapping[str, Status]] = {
-    "succeeded": "ok", "caught": "caught", "failed": "fail", "stopped": "idle", "running": "run",
-}  # fmt: skip
 
 
 def tree_text(story: Story, definition: Json, now_ms: int) -> str:
@@ -52,18 +48,11 @@ def path_text(wanted: Sequence[str], got: Sequence[str]) -> str:
 
 def drawing(story: Story, definition: Json, title: str) -> str:
     """The run on the machine's graph, as SVG."""
-    from statewright.graph.model import Overlay, build_graph
+    from statewright.graph.model import build_graph
     from statewright.graph.svg import render_svg
+    from statewright.simulator.overlays import overlay_of
 
-    status: dict[str, Status] = {}
-    counts: dict[str, int] = {}
-    taken: dict[tuple[str, str], int] = {}
-    for visit in story.visits():
-        status[visit.name] = _STATUS[visit.status]
-        counts[visit.name] = counts.get(visit.name, 0) + 1
-        if visit.next is not None:
-            taken[visit.name, visit.next] = taken.get((visit.name, visit.next), 0) + 1
-    return render_svg(build_graph(definition, Overlay(status, counts, taken)), title=title)
+    return render_svg(build_graph(definition, overlay_of(story)), title=title)
 
 
 def save(text: str, folder: Path, name: str) -> Path:

@@ -25,6 +25,8 @@ const PATHS = {
   down: 'M3 6l5 5 5-5',
   compare: 'M5 2.5v11M2.5 5 5 2.5 7.5 5M11 13.5v-11M8.5 11l2.5 2.5 2.5-2.5',
   fork: 'M4 2.5V6a3 3 0 0 0 3 3h2a3 3 0 0 1 3 3v1.5M4 6v7.5M9.8 11.5l2.2 2 2-2',
+  upload: 'M8 10.5V2.5M4.8 5.5 8 2.5l3.2 3M2.5 10v3.5h11V10',
+  chart: 'M2.5 2.5v11h11M5.5 11V8M8.5 11V5M11.5 11V7',
 };
 
 /** @param {{name: string, size?: number}} props */

@@ -10,6 +10,9 @@
 export const PAGES = {
   executions: { title: 'Executions', icon: 'list', group: 'main', load: () => import('./executions.js') },
   machines: { title: 'State machines', icon: 'machine', group: 'main', load: () => import('./machines.js') },
+  heat: { title: 'Figures', of: 'machines', style: 'heat.css', load: () => import('./heat.js') },
+  express: { title: 'Express executions', of: 'machines', style: 'heat.css', load: () => import('./express.js') },
+  import: { title: 'Import a history', icon: 'upload', group: 'tools', style: 'import.css', load: () => import('./import.js') },
   execution: { title: 'Execution', of: 'executions', style: 'run.css', load: () => import('./run.js') },
   'what-if': { title: 'What if', of: 'executions', style: 'what_if.css', load: () => import('./what_if.js') },
   compare: { title: 'Compare', of: 'executions', style: 'compare.css', load: () => import('./compare.js') },

@@ -1,6 +1,8 @@
 // What can be done with the execution that the page shows: a button each, beside its name.
 
 import { html } from './vendor.js';
+import { CostButton } from './costs.js';
+import { ExportButton, ShareButton } from './export_button.js';
 
 /**
  * @typedef {{run: import('./model.js').Run, arn: string, at: number, state: import('./model.js').State | undefined,
@@ -8,7 +10,7 @@ import { html } from './vendor.js';
  */
 
 /** Components with ActionProps, in their order. @type {((props: ActionProps) => any)[]} */
-const ACTIONS = [];
+const ACTIONS = [CostButton, ShareButton, ExportButton];
 
 /** @param {ActionProps} props */
 export function RunActions(props) {

@@ -1,4 +1,4 @@
-"""History on its way out of the engine: to the log groups of state machines, and to tests.
+"""History on its way out of the engine: to the log groups of state machines, to tests, and to watchers.
 
 Owns which of them gets which events, once they are durable; how a line of a log looks is in `logs.py`.
 """
@@ -28,7 +28,19 @@ class HistoryLog:
         self.logs = logs
         self._programs = programs
         self._meter = meter
-        self._on_history = on_history
+        self._followers: tuple[OnHistory, ...] = () if on_history is None else (on_history,)
+
+    def follow(self, follower: OnHistory) -> Callable[[], None]:
+        """Have a follower called with all history from now on; the result, called once, takes it out again.
+
+        Without followers, a commit costs one check. EXPRESS executions that have begun are not followed.
+        """
+        self._followers = (*self._followers, follower)
+
+        def leave() -> None:
+            self._followers = tuple(one for one in self._followers if one is not follower)
+
+        return leave
 
     def after_commit(self, live: LiveExecution, batch: Batch) -> None:
         """See `CommitListener`."""
@@ -38,9 +50,7 @@ class HistoryLog:
     def of_express(self, head: Head) -> Callable[[list[HistoryEvent]], None] | None:
         """The log group that gets the history of an EXPRESS execution; `None` if it is not logged."""
         meter = self._meter
-        is_logged = (
-            self._on_history is not None or self._programs.log_settings(head.machine_id, head.revision_id) is not None
-        )
+        is_logged = bool(self._followers) or self._programs.log_settings(head.machine_id, head.revision_id) is not None
         if meter is None:
             return (lambda history: self._pass_on(head, history, 0)) if is_logged else None
 
@@ -52,8 +62,8 @@ class HistoryLog:
         return noted
 
     def _pass_on(self, head: Head, history: list[HistoryEvent], redrives: int) -> None:
-        if self._on_history is not None:
-            self._on_history(head, history)
+        for follower in self._followers:
+            follower(head, history)
         settings = self._programs.log_settings(head.machine_id, head.revision_id)
         if settings is not None:
             self.logs.log(settings, history, head.execution_arn, redrives)

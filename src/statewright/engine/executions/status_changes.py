@@ -23,9 +23,14 @@ class StatusChanges:
         self._clock = clock
         self._subscribers: list[Subscriber] = []
 
-    def subscribe(self, subscriber: Subscriber) -> None:
-        """Have a subscriber called with every change from now on."""
-        self._subscribers.append(subscriber)
+    def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
+        """Have a subscriber called with every change from now on; the result, called once, ends that."""
+        self._subscribers = [*self._subscribers, subscriber]
+
+        def leave() -> None:
+            self._subscribers = [one for one in self._subscribers if one is not subscriber]
+
+        return leave
 
     def after_commit(self, live: LiveExecution, batch: Batch) -> None:
         """See `CommitListener`."""

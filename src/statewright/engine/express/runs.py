@@ -59,9 +59,16 @@ class ExpressRuns:
         self._stopped = False
         inbox.register(EXPRESS, self.recover)
 
-    def subscribe(self, subscriber: Callable[[str], None]) -> None:
-        """Have a subscriber called with the ARN of every asynchronous one whose end is durable; it may not wait."""
-        self._subscribers.append(subscriber)
+    def subscribe(self, subscriber: Callable[[str], None]) -> Callable[[], None]:
+        """Have a subscriber called with the ARN of every asynchronous one whose end is durable; it may not wait. The
+        result, called once, ends that.
+        """
+        self._subscribers = [*self._subscribers, subscriber]
+
+        def leave() -> None:
+            self._subscribers = [one for one in self._subscribers if one is not subscriber]
+
+        return leave
 
     @contextmanager
     def running(self, program: Program, state: ExecutionState, head: Head) -> Iterator[ExpressRun]:

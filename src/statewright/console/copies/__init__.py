@@ -1,0 +1,1 @@
+"""Copies of runs outside the store: as one file, and from one."""

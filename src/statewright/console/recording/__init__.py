@@ -1,0 +1,1 @@
+"""Express executions recorded in memory while pages watch them."""

@@ -1,0 +1,339 @@
+"""Redaction: what the console shows of payloads, by the patterns of `[console]` in `statewright.toml`.
+
+1. A pattern names members by their path; a list's items have the path of the list, and a text that is itself JSON is
+   looked into, both at its path and as a document of its own. Names are compared without regard to case.
+2. A value at such a path is shown as `MASK`, whatever it is.
+3. Within one history, the same value is hidden wherever it occurs in data: a state may have given it another name, or
+   an error may quote it. That needs a value that is not found by accident, of `LEAST_SECRET` characters.
+4. A text that begins as JSON but cannot be read, since it was cut, is hidden whole if it has a name of a pattern.
+5. What Secrets Manager answers is always hidden (`ALWAYS`).
+
+Everything here is about showing: nothing that is stored or executed changes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from statewright.config_tables import ConsoleSettings, steps_of
+from statewright.interpreter.history import Details, HistoryEvent
+from statewright.payload import Json, JsonTextError, dump_json, parse_json
+
+MASK: Final = "•••"
+ALWAYS: Final = ("**.SecretString", "**.SecretBinary")
+LEAST_SECRET: Final = 6
+MOST_WITHIN: Final = 200
+"""Values that are looked for within longer texts; further ones are hidden only where they stand alone."""
+_DEEPEST: Final = 300
+_BEGIN: Final = re.compile(r"\s*(?:\{\s*[\"}]|\[)")
+_MOST_TRANSITIONS: Final = 20_000
+STRUCTURE: Final = frozenset({
+    "name", "index", "length", "state", "location", "resource", "resourceType", "region", "roleArn", "resourceArn",
+    "mapRunArn", "redriveCount", "timeoutInSeconds", "heartbeatInSeconds", "taskCredentials",
+    "stateMachineAliasArn", "stateMachineVersionArn",
+})  # fmt: skip
+"""Members of history events that hold no data of users."""
+_KEPT_WHEN_HIDDEN: Final = STRUCTURE | {"error"}
+
+_Places = frozenset[tuple[int, int]]
+"""The places at which patterns stand: their number, and the number of steps that are done."""
+
+
+@dataclass(slots=True)
+class _Matcher:
+    """Patterns, stepped through by names; transitions are remembered."""
+
+    patterns: list[tuple[re.Pattern[str] | None, ...]]
+    start: _Places = field(init=False)
+    _known: dict[tuple[_Places, str], tuple[_Places, bool]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.start = self._closed((number, 0) for number in range(len(self.patterns)))
+
+    def step(self, places: _Places, name: str) -> tuple[_Places, bool]:
+        """The places after a name, and whether a pattern ends there."""
+        key = (places, name)
+        found = self._known.get(key)
+        if found is None:
+            moved = set()
+            for number, done in places:
+                steps = self.patterns[number]
+                if done == len(steps):
+                    continue
+                wanted = steps[done]
+                if wanted is None:
+                    moved.add((number, done))
+                elif wanted.fullmatch(name) is not None:
+                    moved.add((number, done + 1))
+            after = self._closed(moved)
+            found = (after, any(done == len(self.patterns[number]) for number, done in after))
+            if len(self._known) > _MOST_TRANSITIONS:
+                self._known.clear()
+            self._known[key] = found
+        return found
+
+    def _closed(self, places: Iterable[tuple[int, int]]) -> _Places:
+        """With what `**`, which may stand for no step, leads to."""
+        found = set(places)
+        pending = list(found)
+        while pending:
+            number, done = pending.pop()
+            steps = self.patterns[number]
+            # At the end of a pattern, `**` needs a step: `a.**` hides what is within a, not a itself.
+            if done < len(steps) - 1 and steps[done] is None and (number, done + 1) not in found:
+                found.add((number, done + 1))
+                pending.append((number, done + 1))
+        return frozenset(found)
+
+
+class Redactor:
+    """Hides what the settings say; made once. Without settings it hides only what Secrets Manager answers."""
+
+    def __init__(self, settings: ConsoleSettings | None = None) -> None:
+        settings = settings or ConsoleSettings()
+        self.is_hidden: Final = settings.payloads == "hidden"
+        every = [steps_of(one) for one in (*ALWAYS, *settings.redact)]
+        self._matcher = _Matcher([tuple(None if step == "**" else _glob(step) for step in steps) for steps in every])
+        self._words = _words_of(every)
+
+    def text(self, payload: str) -> str:
+        """A payload, a JSON text or any other, as it may be shown."""
+        if self.is_hidden:
+            return dump_json(MASK)
+        return self._text(payload, None)
+
+    def value(self, value: Json) -> Json:
+        """A document as it may be shown."""
+        return self._walk(None).value(value, self._matcher.start, 0)
+
+    def answer(self, value: Json) -> Json:
+        """An answer of an operation, whose texts may be payloads; with hidden payloads, those that are JSON are."""
+        shown = self.value(value)
+        return _without_documents(shown) if self.is_hidden else shown
+
+    def events(self, events: Sequence[HistoryEvent]) -> list[HistoryEvent]:
+        """A history as it may be shown; events with nothing to hide are the same objects."""
+        return RunRedaction(self).note(events)
+
+    def event(self, event: HistoryEvent, secrets: set[str]) -> HistoryEvent:
+        """One event by the patterns alone; `secrets` takes the texts of what was hidden."""
+        if self.is_hidden:
+            return _hidden(event)
+        changed: Details = {}
+        for name, value in _data(event):
+            if isinstance(value, str):
+                changed[name] = self._text(value, secrets)
+            elif isinstance(value, dict | list):
+                changed[name] = self._walk(secrets).value(value, self._matcher.start, 0)
+        return _with(event, changed)
+
+    def _text(self, payload: str, secrets: set[str] | None) -> str:
+        if not self._may_have(payload):
+            return payload
+        return self._walk(secrets).text(payload, self._matcher.start, 0)
+
+    def _walk(self, secrets: set[str] | None) -> _Walk:
+        return _Walk(self._matcher, self._may_have, secrets)
+
+    def _may_have(self, text: str) -> bool:
+        """False if a text has no name of a pattern; nearly all payloads have none."""
+        if self._words is None or "\\u" in text:
+            return True
+        lowered = text.lower()
+        return any(word in lowered for word in self._words)
+
+
+class RunRedaction:
+    """Redaction of one history, which may grow: what was hidden once is hidden in all of it."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._secrets: set[str] = set()
+        self._values: _Values | None = None
+        self.has_more = False
+        """True if the last events had values that were not known before: those before them have to be looked at again.
+        """
+
+    def note(self, events: Sequence[HistoryEvent]) -> list[HistoryEvent]:
+        """Events that follow those noted before, as they may be shown."""
+        found: set[str] = set()
+        shown = [self._redactor.event(event, found) for event in events]
+        more = {one for one in found if len(one) >= LEAST_SECRET} - self._secrets
+        self.has_more = bool(more)
+        if more:
+            self._secrets |= more
+            self._values = _Values(self._secrets)
+        return self.again(shown)
+
+    def again(self, shown: list[HistoryEvent]) -> list[HistoryEvent]:
+        """Events without the values that are known by now."""
+        values = self._values
+        if values is None:
+            return shown
+        return [_with(event, {name: values.member(value) for name, value in _data(event)}) for event in shown]
+
+
+@dataclass(slots=True)
+class _Walk:
+    """One walk through a document; `secrets` takes the texts of what was hidden."""
+
+    matcher: _Matcher
+    may_have: Callable[[str], bool]
+    secrets: set[str] | None
+
+    def value(self, value: Json, places: _Places, depth: int) -> Json:
+        """The same object if nothing in it is hidden."""
+        if depth > _DEEPEST:
+            return MASK
+        if isinstance(value, dict):
+            shown = {name: self._member(name, member, places, depth) for name, member in value.items()}
+            return shown if any(shown[name] is not member for name, member in value.items()) else value
+        if isinstance(value, list):
+            items = [self.value(item, places, depth + 1) for item in value]
+            return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
+        if isinstance(value, str):
+            return self.text(value, places, depth)
+        return value
+
+    def _member(self, name: str, member: Json, places: _Places, depth: int) -> Json:
+        after, is_hidden = self.matcher.step(places, name)
+        if not is_hidden:
+            return self.value(member, after, depth + 1)
+        if member is None or member == MASK:
+            return member
+        if self.secrets is not None:
+            _leaves(member, self.secrets)
+        return MASK
+
+    def text(self, text: str, places: _Places, depth: int) -> str:
+        """A text, which may itself be JSON: at its path, and a document of its own."""
+        inner = _document(text, scalars=depth == 0)
+        if inner is None:
+            return MASK if _begins_as_document(text) and self.may_have(text) else text
+        shown = self.value(inner, places | self.matcher.start, depth + 1)
+        return text if shown is inner else dump_json(shown)
+
+
+class _Values:
+    """Hides values themselves, within texts and where they stand alone."""
+
+    def __init__(self, secrets: set[str]) -> None:
+        self._all = secrets
+        longest = sorted(secrets, key=lambda one: (-len(one), one))[:MOST_WITHIN]
+        self._within = re.compile("|".join(re.escape(one) for one in longest))
+
+    def member(self, value: Json) -> Json:
+        """A member of an event."""
+        return self._value(value, 0)
+
+    def _value(self, value: Json, depth: int) -> Json:
+        if depth > _DEEPEST:
+            return MASK
+        if isinstance(value, str):
+            return self._text(value, depth)
+        if isinstance(value, dict):
+            shown = {self._plain(name): self._value(member, depth + 1) for name, member in value.items()}
+            is_same = all(new is old for new, old in zip(shown.values(), value.values(), strict=False))
+            return value if is_same and shown.keys() == value.keys() else shown
+        if isinstance(value, list):
+            items = [self._value(item, depth + 1) for item in value]
+            return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
+        if isinstance(value, int | float) and not isinstance(value, bool) and str(value) in self._all:
+            return MASK
+        return value
+
+    def _text(self, text: str, depth: int) -> str:
+        # Values of assigned variables are texts, too.
+        inner = _document(text, scalars=depth <= 1)
+        if inner is None:
+            return self._plain(text)
+        shown = self._value(inner, depth + 1)
+        return text if shown is inner else dump_json(shown)
+
+    def _plain(self, text: str) -> str:
+        if text in self._all:
+            return MASK
+        return self._within.sub(MASK, text) if self._within.search(text) else text
+
+
+def _glob(step: str) -> re.Pattern[str]:
+    # In ASCII alone: else `s` would be the long s of old prints, too, which `_words_of` does not know.
+    flags = re.IGNORECASE | re.DOTALL | (re.ASCII if step.isascii() else 0)
+    return re.compile(".*".join(re.escape(part) for part in step.split("*")), flags)
+
+
+def _words_of(patterns: Iterable[Sequence[str]]) -> tuple[str, ...] | None:
+    """Texts, in lower case, of which a payload with something to hide has one; None if nothing can be said."""
+    found = set()
+    for steps in patterns:
+        pieces = [piece for step in steps if step != "**" for piece in step.split("*") if piece.isascii()]
+        best = max(pieces, key=len, default="")
+        # A name outside ASCII may fold to other characters, and quotes and backslashes are escaped in JSON.
+        if not best or any(character in best for character in '"\\/'):
+            return None
+        found.add(best.lower())
+    return tuple(found)
+
+
+def _document(text: str, *, scalars: bool = False) -> Json:
+    """The object or list that a text is as JSON; None for any other text. With `scalars` also a text or a number."""
+    is_scalar = scalars and text.lstrip()[:1] in {'"', "-", *"0123456789"}
+    if not is_scalar and not _begins_as_document(text):
+        return None
+    try:
+        return parse_json(text)
+    except (JsonTextError, RecursionError):
+        return None
+
+
+def _begins_as_document(text: str) -> bool:
+    return _BEGIN.match(text) is not None
+
+
+def _leaves(value: Json, secrets: set[str]) -> None:
+    """The texts and numbers within a value that is hidden, and within texts that are JSON."""
+    pending = [value]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, dict):
+            pending.extend(one.values())
+        elif isinstance(one, list):
+            pending.extend(one)
+        elif isinstance(one, str):
+            inner = _document(one, scalars=True)
+            if inner is not None and inner != one:
+                pending.append(inner)
+            secrets.add(one)
+        elif isinstance(one, int | float) and not isinstance(one, bool):
+            secrets.add(str(one))
+
+
+def _data(event: HistoryEvent) -> list[tuple[str, Json]]:
+    return [(name, value) for name, value in (event.details or {}).items() if name not in STRUCTURE]
+
+
+def _with(event: HistoryEvent, changed: Details) -> HistoryEvent:
+    details = event.details or {}
+    if all(details[name] is value for name, value in changed.items()):
+        return event
+    return HistoryEvent(event.id, event.previous_id, event.at_ms, event.type, {**details, **changed})
+
+
+def _hidden(event: HistoryEvent) -> HistoryEvent:
+    changed: Details = {
+        name: MASK if name == "cause" else dump_json(MASK)
+        for name, value in (event.details or {}).items()
+        if name not in _KEPT_WHEN_HIDDEN and value is not None
+    }
+    return _with(event, changed)
+
+
+def _without_documents(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {name: member if name == "definition" else _without_documents(member) for name, member in value.items()}
+    if isinstance(value, list):
+        return [_without_documents(member) for member in value]
+    return MASK if isinstance(value, str) and _document(value) is not None else value
