@@ -19,10 +19,14 @@ from statewright.payload import Json, JsonObject
 log = logging.getLogger("statewright.console")
 
 READING: Final[dict[str, frozenset[str]]] = {
-    "states": frozenset({
-        "DescribeStateMachine", "DescribeStateMachineForExecution", "ListStateMachineVersions",
-        "ListStateMachineAliases",
-    }),
+    "states": frozenset(
+        {
+            "DescribeStateMachine",
+            "DescribeStateMachineForExecution",
+            "ListStateMachineVersions",
+            "ListStateMachineAliases",
+        }
+    ),
 }
 """Operations that change nothing, by the signing names of their services."""
 WRITING: Final[dict[str, frozenset[str]]] = {

@@ -1,7 +1,7 @@
 """What a worker process computes for What if and its batch: an execution replayed on another definition, as a document.
 
 Everything here runs in a process of its own (`HeavySteps.run_bounded`), since definitions and payloads may be hostile.
-The values that go there and come back are plain.
+The values that go there and come back are plain; those that come back are redacted.
 """
 
 from __future__ import annotations
@@ -11,19 +11,22 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from statewright.arn import parse_arn
-from statewright.console.runs import run_document
+from statewright.config_tables import ConsoleSettings
+from statewright.console.recorded import Recorded
+from statewright.console.redaction import Redactor, RunRedaction
+from statewright.console.runs import ReadRun, run_document
 from statewright.engine.executions.history_pages import decode_page
+from statewright.engine.executions.views import ExecutionView
 from statewright.engine.machines.definitions import compiled, tree_of
 from statewright.engine.trials import program_of
 from statewright.interpreter.history import HistoryEvent
 from statewright.interpreter.state import Identity
 from statewright.limits import Limits
-from statewright.payload import JsonObject, dump_json
-from statewright.simulator.differences import ABSENT, Difference
+from statewright.payload import Json, JsonObject, dump_json, parse_json
+from statewright.simulator.differences import ABSENT, Difference, Place
 from statewright.simulator.judging import Change, Judgement, Machine, judge
-from statewright.simulator.recorded import Place, RecordedExecution
-from statewright.simulator.replay import Missing, Mock
+from statewright.simulator.recorded import RecordedExecution
+from statewright.simulator.replay import Missing, Mock, Replay
 from statewright.stores.protocol import HistoryPage
 
 MOST_CHANGES: Final = 50
@@ -34,14 +37,61 @@ LONGEST_SHOWN: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """An execution, its own definition, and the other one."""
+    """An execution, its own definition, and the other one. `console` says what is hidden."""
 
     identity: Identity
+    view: ExecutionView
     pages: Sequence[HistoryPage]
     own: str
     other: str
     limits: Limits
+    console: ConsoleSettings
     mocks: tuple[Mock, ...] = ()
+
+
+class Shown:
+    """Values of a run as they may be shown: by their places, and by what is hidden elsewhere in its history."""
+
+    def __init__(self, console: ConsoleSettings, *histories: Sequence[HistoryEvent]) -> None:
+        self._redaction = RunRedaction(Redactor(console))
+        for history in histories:
+            self._redaction.note(history)
+
+    def text(self, text: str | None) -> str | None:
+        """A text, at most so much of it as is shown."""
+        if text is None:
+            return None
+        (event,) = self._redaction.note([HistoryEvent(0, 0, 0, "", {"cause": text})])
+        shown: str = (event.details or {})["cause"]
+        return shown if len(shown) <= LONGEST_SHOWN else shown[:LONGEST_SHOWN] + "…"
+
+    def value(self, value: Json) -> str | None:
+        """A value as JSON."""
+        return None if value is ABSENT else self.text(dump_json(value))
+
+    def difference(self, found: Difference) -> JsonObject:
+        """`{pointer, before, after}`; the values as JSON, null for none."""
+        before, after = self.at(found.place, found.wanted), self.at(found.place, found.got)
+        return {"pointer": found.where, "before": before, "after": after}
+
+    def at(self, place: Place, value: Json) -> str | None:
+        """A value at a place, as JSON: patterns hide by the names around a value."""
+        if value is ABSENT:
+            return None
+        nested = value
+        for step in reversed(place):
+            nested = {step: nested} if isinstance(step, str) else [nested]
+        (event,) = self._redaction.note([HistoryEvent(0, 0, 0, "", {"output": dump_json(nested)})])
+        shown = parse_json((event.details or {})["output"])
+        for step in place:
+            if isinstance(shown, dict) and step in shown:
+                shown = shown[step]
+            elif isinstance(shown, list) and shown:
+                shown = shown[0]
+            else:
+                break  # Hidden further out.
+        text = dump_json(shown)
+        return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…"
 
 
 @lru_cache(maxsize=16)
@@ -58,8 +108,8 @@ def check(definition: str) -> None:
 
 def verdict(question: Question) -> JsonObject:
     """`{verdict, reason, changes}` of an execution. Raises: ApiError (`InvalidDefinition`)."""
-    judged, _ = _judged(question)
-    return _verdict(judged)
+    judged, shown = _judged(question)
+    return _verdict(judged, shown)
 
 
 def what_if(question: Question) -> JsonObject:
@@ -68,11 +118,11 @@ def what_if(question: Question) -> JsonObject:
 
     Raises: ApiError (`InvalidDefinition`).
     """
-    judged, _ = _judged(question)
+    judged, shown = _judged(question)
     other = judged.other
     found: JsonObject = {
-        **_verdict(judged),
-        "recorded": _end(judged.recorded),
+        **_verdict(judged, shown),
+        "recorded": _end(judged.recorded, shown),
         "replayed": None,
         "run": None,
         "missing": None,
@@ -82,10 +132,10 @@ def what_if(question: Question) -> JsonObject:
         "morePairs": 0,
         "divergedAt": judged.changes[0].event if judged.changes else None,
     }
-    if other is None or judged.story is None or judged.alignment is None:
+    if other is None or judged.alignment is None:
         return found
-    found["replayed"] = _end(other.recorded)
-    found["missing"] = _missing(other.missing) if other.missing is not None else None
+    found["replayed"] = _end(other.recorded, shown)
+    found["missing"] = _missing(other.missing, shown) if other.missing is not None else None
     found["mocked"] = [place.words for place in other.mocked[:MOST_CHANGES]]
     found["unused"] = [place.words for place in other.unused[:MOST_CHANGES]]
     found["pairs"] = [
@@ -98,58 +148,45 @@ def what_if(question: Question) -> JsonObject:
         for pair in judged.alignment.pairs[:MOST_PAIRS]
     ]
     found["morePairs"] = max(0, len(judged.alignment.pairs) - MOST_PAIRS)
-    found["run"] = run_document(
-        _head(question.identity, judged, other.history), other.history, judged.story, question.other, 0
-    )
+    found["run"] = _run(question, other)
     return found
 
 
-def _judged(question: Question) -> tuple[Judgement, list[HistoryEvent]]:
+def _judged(question: Question) -> tuple[Judgement, Shown]:
     events = [event for page in question.pages for event in decode_page(page)]
     own, other = _machine(question.own, is_new=False), _machine(question.other, is_new=True)
     judged = judge(events, own, other, question.identity, mocks=question.mocks, limits=question.limits)
-    return judged, events
+    replayed = judged.other.history if judged.other is not None else []
+    return judged, Shown(question.console, events, replayed)
 
 
-def _verdict(judged: Judgement) -> JsonObject:
+def _verdict(judged: Judgement, shown: Shown) -> JsonObject:
     return {
         "verdict": judged.verdict,
         "reason": judged.reason,
-        "changes": [_change(change) for change in judged.changes[:MOST_CHANGES]],
+        "changes": [_change(change, shown) for change in judged.changes[:MOST_CHANGES]],
     }
 
 
-def _change(change: Change) -> JsonObject:
+def _change(change: Change, shown: Shown) -> JsonObject:
     found: JsonObject = {"kind": change.kind, "state": change.state, "event": change.event, "words": change.words}
     if change.difference is not None:
-        found |= difference(change.difference)
+        found |= shown.difference(change.difference)
     return found
 
 
-def difference(found: Difference) -> JsonObject:
-    """A difference of two values: `{pointer, before, after}`, the values as texts of JSON, null for none."""
-    return {"pointer": found.where, "before": _cut(found.wanted), "after": _cut(found.got)}
-
-
-def _cut(value: object) -> str | None:
-    if value is ABSENT:
-        return None
-    text = dump_json(value)
-    return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…"
-
-
-def _end(recorded: RecordedExecution) -> JsonObject:
+def _end(recorded: RecordedExecution, shown: Shown) -> JsonObject:
     return {
         "status": recorded.status,
         "error": recorded.error,
-        "cause": recorded.cause,
-        "output": _cut(recorded.output) if recorded.status == "SUCCEEDED" else None,
+        "cause": shown.text(recorded.cause),
+        "output": shown.value(recorded.output) if recorded.status == "SUCCEEDED" else None,
         "durationMs": recorded.ended_ms - recorded.started_ms,
     }
 
 
-def _missing(missing: Missing) -> JsonObject:
-    place: Place = missing.place
+def _missing(missing: Missing, shown: Shown) -> JsonObject:
+    place = missing.place
     return {
         "state": place.state,
         "iteration": list(place.iteration),
@@ -157,27 +194,21 @@ def _missing(missing: Missing) -> JsonObject:
         "number": place.number,
         "where": place.words,
         "resource": missing.resource,
-        "arguments": _cut(missing.parameters),
+        "arguments": shown.value(missing.parameters),
         "why": missing.why,
         "isMapRun": missing.is_map_run,
     }
 
 
-def _head(identity: Identity, judged: Judgement, history: Sequence[HistoryEvent]) -> JsonObject:
-    assert judged.other is not None
-    ended = judged.other.recorded
-    parsed = parse_arn(identity.state_machine_arn)
-    return {
-        "arn": identity.execution_arn,
-        "name": identity.name,
-        "machineArn": identity.state_machine_arn,
-        "machine": parsed.name,
-        "status": ended.status,
-        "startedMs": ended.started_ms,
-        "endedMs": history[-1].at_ms if history else ended.started_ms,
-        "error": ended.error,
-        "cause": ended.cause,
-        "quarantine": None,
-        "redriveCount": 0,
-        "events": len(history),
-    }
+def _run(question: Question, replayed: Replay) -> JsonObject:
+    """The replay as a page shows a run."""
+    redactor = Redactor(question.console)
+    machine = _machine(question.other, is_new=True)
+    recorded = Recorded(question.view, machine.program, redactor)
+    recorded.note(replayed.history)
+    definition = redactor.value(machine.definition)
+    last_ms = replayed.history[-1].at_ms if replayed.history else question.view.started_ms
+    document = run_document(ReadRun(question.view, recorded, machine.program, definition), last_ms)
+    # A replay that lacks an answer has no end; the page is not to think that it goes on.
+    document["head"]["endedMs"] = last_ms
+    return document

@@ -13,6 +13,7 @@ from statewright.arn import MACHINE, parse_arn
 from statewright.console import replays
 from statewright.console.asked import Answer, Asked, Lines, document, text_of
 from statewright.console.context import Console
+from statewright.console.redaction import MASK
 from statewright.engine.executions.views import ExecutionView, Head
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject, Payload
@@ -30,22 +31,22 @@ _LONGEST_DELAY_MS: Final = 366 * 86_400_000
 
 
 async def what_if(console: Console, asked: Asked) -> JsonObject:
-    """Replay one execution: `{arn, definition | versionArn, mocks}` to a document as `replays.what_if` returns it, and
-    `definition`, the text that it was replayed on.
+    """Replay one execution: `{arn, definition | versionArn, mocks}` to a document as `replays.what_if` returns it.
+    Without a definition and a version, on its own one.
 
-    Raises: ApiError (`ExecutionDoesNotExist`, `InvalidDefinition`, `BadRequest`, `TookTooLong`, `HistoryTooLong`).
+    Raises: ApiError (`ExecutionDoesNotExist`, `InvalidDefinition`, `AccessDenied`, `BadRequest`, `TookTooLong`,
+        `HistoryTooLong`).
     """
     body = document(asked)
     arn = text_of(body, "arn")
-    runs = console.runs_of(arn)
-    app = console.app_in(parse_arn(arn).region)
-    row = await runs.engine.names.row_of(arn)
-    shown = runs.engine.listing.view(row)
+    engine = console.runs_of(arn).engine
+    app = console.app_of_arn(arn)
+    row = await engine.names.row_of(arn)
+    shown = engine.listing.view(row)
     own = await _own_definition(app, shown)
-    other = await _other_definition(app, body, own)
+    other = await _other_definition(app, asked, own)
     question = await _question(app, row, shown, own, other, _mocks(body))
-    found = await app.engine.heavy.run_bounded(replays.what_if, question)
-    return {**found, "definition": other}
+    return await engine.heavy.run_bounded(replays.what_if, question)
 
 
 async def batch(console: Console, asked: Asked) -> Lines:
@@ -58,7 +59,7 @@ async def batch(console: Console, asked: Asked) -> Lines:
     body = document(asked)
     arn = text_of(body, "machineArn")
     parsed = parse_arn(arn, MACHINE)
-    app = console.app_in(parsed.region)
+    app = console.app_of_arn(arn)
     last = body.get("last", 100)
     if not isinstance(last, int) or isinstance(last, bool) or not 1 <= last <= MOST_CHECKED:
         raise ApiError("BadRequest", f"last must be a whole number from 1 to {MOST_CHECKED:,}.")
@@ -66,7 +67,7 @@ async def batch(console: Console, asked: Asked) -> Lines:
     machine = await engine.catalogue.existing(parsed.machine, shown=arn)
     if machine.type != "STANDARD":
         raise ApiError("NoHistory", "Express executions keep no history that could be replayed.")
-    other = await _other_definition(app, body, None)
+    other = await _other_definition(app, asked, None)
     await engine.heavy.run_bounded(replays.check, other)
     rows = await engine.listing.newest([machine.id], status=None, after=None).take(last)
     return Lines(_judged(app, rows, other))
@@ -102,13 +103,22 @@ async def _own_definition(app: App, shown: ExecutionView) -> str:
     return revision.definition
 
 
-async def _other_definition(app: App, body: JsonObject, own: str | None) -> str:
+async def _other_definition(app: App, asked: Asked, own: str | None) -> str:
     """The definition to replay on: as it is given, or of a version. Without either, the execution's own."""
+    body = document(asked)
     given, version = body.get("definition"), body.get("versionArn")
     if given is not None and version is not None:
         raise ApiError("BadRequest", "Give a definition or a versionArn, not both.")
     if given is not None:
         text = text_of(body, "definition")
+        hides = app.config.console.redact or app.config.console.payloads == "hidden"
+        if hides and not asked.caller.may_write:
+            # It could turn what is hidden into something that is not.
+            raise ApiError(
+                "AccessDenied", "With hidden payloads, a sign-in that may only read replays versions.", status=403
+            )
+        if MASK in text:
+            raise ApiError("BadRequest", f"The definition has {MASK} in place of hidden values. Choose a version.")
         if len(text) > LONGEST_DEFINITION:
             raise ApiError("BadRequest", f"A definition has at most {LONGEST_DEFINITION:,} characters.", status=413)
         return text
@@ -128,7 +138,7 @@ async def _question(
         text = f"A history of more than {MOST_EVENTS:,} events is not replayed."
         raise ApiError("HistoryTooLong", text)
     identity = Head.decode(row.head).identity(shown.name, app.config.region)
-    return replays.Question(identity, pages, own, other, app.config.limits, mocks)
+    return replays.Question(identity, shown, pages, own, other, app.config.limits, app.config.console, mocks)
 
 
 # ------------------------------------------------------------------ mocks

@@ -20,7 +20,7 @@ from statewright.interpreter.state import ExecutionState, Identity
 from statewright.limits import AWS, Limits
 from statewright.payload import Json, Payload, dump_json
 from statewright.simulator.alignment import Alignment, Parting, align, moment_of
-from statewright.simulator.differences import ABSENT, Difference, differences, path_text
+from statewright.simulator.differences import Difference, differences
 from statewright.simulator.differences import Place as Pointer
 from statewright.simulator.recorded import RecordedExecution, recorded_of
 from statewright.simulator.replay import EVENTS_BEYOND, Missing, Mock, Replay, replay
@@ -101,7 +101,8 @@ def judge(
     found = differences(recorded.output, first.recorded.output)
     if reason is None and (found or first.other_arguments) and not _CHANCE.search(dump_json(own.definition)):
         where = found[0] if found else first.other_arguments[0].found[0]
-        reason = f"Replayed on its own definition it has another value at {where.where}: {shown(where.got)}."
+        of = "its output" if found else f"the arguments of {first.other_arguments[0].place.words}"
+        reason = f"Replayed on its own definition it has another value in {of}, at {where.where}."
     if reason is not None:
         return Judgement("unjudged", recorded, reason, own=first)
     second = replay(
@@ -121,14 +122,6 @@ def story_of(program: Program, identity: Identity, history: Sequence[HistoryEven
     for event in history:
         story.note(state, event)
     return story
-
-
-def shown(value: object) -> str:
-    """A value in a sentence."""
-    if value is ABSENT:
-        return "nothing"
-    text = dump_json(value)
-    return text if len(text) <= 80 else text[:77] + "..."
 
 
 # ------------------------------------------------------------------ which executions can be judged
@@ -222,12 +215,12 @@ def _changes(first: Replay, second: Replay, alignment: Alignment, by_chance: set
         words = f"It ends {end_words(after)}; recorded: {end_words(before)}."
         found.append(Change("end", None, last, words))
     elif _plain(before.cause) != _plain(after.cause):
-        found.append(Change("end", None, last, f"It ends with another cause: {shown(after.cause)}."))
+        other = Difference((), before.cause, after.cause)
+        found.append(Change("end", None, last, "It ends with another cause.", other))
     else:
         for one in differences(before.output, after.output):
             if one.place not in by_chance:
-                words = f"Its output has another value at {one.where}: {shown(one.got)}; recorded: {shown(one.wanted)}."
-                found.append(Change("output", None, last, words, one))
+                found.append(Change("output", None, last, f"Its output has another value at {one.where}.", one))
                 break
     return found
 
@@ -259,8 +252,8 @@ def _arguments(first: Replay, second: Replay) -> list[Change]:
         if real:
             each = real[0]
             words = (
-                f"{one.place.words} is called with another value at {each.where}: {shown(each.got)}; "
-                f"recorded: {shown(each.wanted)}. Its recorded answer is used all the same."
+                f"{one.place.words} is called with another value at {each.where}. "
+                "Its recorded answer is used all the same."
             )
             found.append(Change("arguments", one.place.state, one.event, words, each))
     return found
@@ -278,11 +271,6 @@ def parting_words(parting: Parting) -> str:
 def end_words(recorded: RecordedExecution) -> str:
     """An end in a sentence: `FAILED with Busy`."""
     return recorded.status if recorded.error is None else f"{recorded.status} with {recorded.error}"
-
-
-def pointer_words(difference: Difference) -> str:
-    """The place of a difference as a path."""
-    return path_text(difference.place)
 
 
 def _count(number: int) -> str:
