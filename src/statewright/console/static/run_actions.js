@@ -3,6 +3,7 @@
 import { html } from './vendor.js';
 import { CostButton } from './costs.js';
 import { ExportButton, ShareButton } from './export_button.js';
+import { CompareButton, WhatIfButton } from './run_comparisons.js';
 
 /**
  * @typedef {{run: import('./model.js').Run, arn: string, at: number, state: import('./model.js').State | undefined,
@@ -10,7 +11,7 @@ import { ExportButton, ShareButton } from './export_button.js';
  */
 
 /** Components with ActionProps, in their order. @type {((props: ActionProps) => any)[]} */
-const ACTIONS = [CostButton, ShareButton, ExportButton];
+const ACTIONS = [CompareButton, WhatIfButton, CostButton, ShareButton, ExportButton];
 
 /** @param {ActionProps} props */
 export function RunActions(props) {

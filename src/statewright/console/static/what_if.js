@@ -9,11 +9,15 @@ import { makeRun } from './model.js';
 import { go } from './navigation.js';
 import { Problem } from './parts.js';
 import { format } from './route.js';
+import { styled } from './styles.js';
 import { Batch } from './what_if_batch.js';
 import { Result } from './what_if_result.js';
-import { machineOf, prettyDefinition } from './what_if_words.js';
+import { prettyDefinition } from './what_if_words.js';
 
 const MOST_VERSIONS = 100;
+
+// Timelines look as on the page of an execution.
+await styled('run.css');
 
 /** @param {any} props */
 export function Page({ route: { id: arn, query }, server }) {
@@ -42,9 +46,10 @@ function ask(machine, operation, request) {
 /** @param {string} arn */
 async function ofExecution(arn) {
   const run = makeRun(await read('run', { arn }));
-  const machine = machineOf(arn.includes(':execution:') ? arn : run.head.machineArn);
-  const [own, versions] = await Promise.all([ask(machine, 'DescribeStateMachineForExecution', { executionArn: arn }), versionsOf(machine)]);
-  return { run, machine, versions, own: prettyDefinition(own.definition) };
+  const machine = run.head.machineArn;
+  // The child machine of a distributed Map has no versions of its own.
+  const versions = run.head.mapRunArn ? [] : await versionsOf(machine);
+  return { run, machine, versions, own: JSON.stringify(run.definition, null, 2) };
 }
 
 /** @param {string} machine */
@@ -63,6 +68,8 @@ function versionsOf(machine) {
 function WhatIf({ arn, found, query, server }) {
   const { run, machine, versions, own } = found;
   const [text, setText] = useState(own);
+  // The text of the version that was chosen, or of the execution's own definition.
+  const [base, setBase] = useState(own);
   const [mocks, setMocks] = useState(/** @type {import('./what_if_words.js').Mock[]} */ ([]));
   const [result, setResult] = useState(/** @type {any} */ (null));
   const { isBusy, problem, run: perform } = useAction();
@@ -70,14 +77,20 @@ function WhatIf({ arn, found, query, server }) {
   const chosen = query.version ?? '';
   const choose = (/** @type {string} */ version) => {
     go(format('what-if', arn, { ...query, version }), true);
-    if (!version) setText(own);
-    else perform(async () => setText(prettyDefinition((await ask(machine, 'DescribeStateMachine', { stateMachineArn: version })).definition)));
+    const use = (/** @type {string} */ next) => {
+      setText(next);
+      setBase(next);
+    };
+    if (!version) use(own);
+    else perform(async () => use(prettyDefinition((await ask(machine, 'DescribeStateMachine', { stateMachineArn: version })).definition)));
   };
+  // A definition that was not edited goes by its name: the page may not have all of it.
+  const other = text !== base ? { definition: text } : chosen || !run ? { versionArn: chosen || machine } : {};
   useEffect(() => {
     if (chosen) choose(chosen);
   }, []);
   const replay = (/** @type {import('./what_if_words.js').Mock[]} */ given) => perform(async () => {
-    const answered = await act('what-if', { arn, definition: text, mocks: given.map(({ where, ...mock }) => mock) });
+    const answered = await act('what-if', { arn, ...other, mocks: given.map(({ where, ...mock }) => mock) });
     setMocks(given);
     setResult({ ...answered, text, run: answered.run ? makeRun(answered.run) : null });
     // The answer to a click is looked for: what came of it stands below the text.
@@ -91,13 +104,13 @@ function WhatIf({ arn, found, query, server }) {
       <label>Version <select value=${chosen} onChange=${(/** @type {any} */ event) => choose(event.target.value)}>
         <option value="">${run ? 'what it ran on' : 'the present one'}</option>${run ? html`<option value=${machine}>the present one</option>` : null}
         ${versions.map((/** @type {string} */ one) => html`<option key=${one} value=${one}>version ${one.split(':').pop()}</option>`)}</select></label>
-      <span class="faint">${text === own ? 'as it was; edit it' : 'edited'}</span>
+      <span class="faint">${text === base ? 'edit it as you like' : 'edited'}</span>
       <span class="grown"></span>
-      ${text !== own ? html`<button class="action" onClick=${() => choose('')}>Undo the edits</button>` : null}
+      ${text !== base ? html`<button class="action" onClick=${() => setText(base)}>Undo the edits</button>` : null}
       ${run ? html`<button class="action primary" disabled=${isBusy} onClick=${() => replay(mocks)}><${Icon} name="play" size=${12} /> ${isBusy ? 'Replaying…' : 'Replay'}</button>` : null}</header>
       <label class="unseen" for="definition">Definition</label>
       <textarea id="definition" class="definition" spellcheck="false" rows="16" value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)}></textarea>
       ${problem ? html`<p class="fail pad" role="alert">${problem.message}</p>` : null}</section>
     ${result ? html`<div ref=${outcome} tabindex="-1" class="outcome"><${Result} result=${result} recorded=${run} isOld=${result.text !== text} mocks=${mocks} isBusy=${isBusy} onMocks=${replay} /></div>` : null}
-    <${Batch} machine=${machine} definition=${text} arn=${arn} server=${server} />`;
+    ${run?.head.mapRunArn ? null : html`<${Batch} machine=${machine} other=${run && !other.definition && !other.versionArn ? { definition: text } : other} text=${text} arn=${arn} server=${server} />`}`;
 }

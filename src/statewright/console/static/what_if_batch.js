@@ -11,7 +11,7 @@ const MOST_ROWS = 200;
 const TONES = /** @type {Record<string, [string, string]>} */ ({ changed: ['caught', 'Changes'], unjudged: ['wait', 'Not judged'], same: ['ok', 'Same'] });
 
 /** @param {any} props */
-export function Batch({ machine, definition, arn }) {
+export function Batch({ machine, other, text, arn }) {
   const [last, setLast] = useState('100');
   const [state, setState] = useState(/** @type {any} */ (null));
   const stop = useRef(/** @type {AbortController | null} */ (null));
@@ -20,14 +20,14 @@ export function Batch({ machine, definition, arn }) {
     event.preventDefault();
     stop.current?.abort();
     const mine = stop.current = new AbortController();
-    let found = { total: 0, done: false, counts: { same: 0, changed: 0, unjudged: 0 }, rows: /** @type {any[]} */ ([]), problem: /** @type {Error | null} */ (null), definition };
+    let found = { total: 0, done: false, counts: { same: 0, changed: 0, unjudged: 0 }, rows: /** @type {any[]} */ ([]), problem: /** @type {Error | null} */ (null), text };
     const show = (/** @type {any} */ change) => {
       found = { ...found, ...change };
       if (!mine.signal.aborted) setState(found);
     };
     show({});
     try {
-      await actLines('what-if/batch', { machineArn: machine, definition, last: Math.min(MOST, Math.max(1, Math.round(Number(last)) || 100)) }, (line) => {
+      await actLines('what-if/batch', { machineArn: machine, ...other, last: Math.min(MOST, Math.max(1, Math.round(Number(last)) || 100)) }, (line) => {
         if (line.total !== undefined) show({ total: line.total });
         else if (line.done) show({ done: true });
         else show({ counts: { ...found.counts, [line.verdict]: found.counts[/** @type {'same'} */ (line.verdict)] + 1 }, rows: line.verdict === 'same' ? found.rows : [...found.rows, line] });
@@ -45,7 +45,7 @@ export function Batch({ machine, definition, arn }) {
           setState({ ...state, done: true, isStopped: true });
         }}>Stop</button>` : null}</form></header>
     ${state ? html`<p class="pad" role="status">${state.problem ? html`<span class="fail">${state.problem.message}</span>` : html`<${Counts} state=${state} seen=${seen} />`}</p>` : null}
-    ${state && state.definition !== definition ? html`<p class="faint pad">The text was edited since.</p>` : null}
+    ${state && state.text !== text ? html`<p class="faint pad">The text was edited since.</p>` : null}
     ${state?.rows.length ? html`<div class="scroll"><table class="list"><thead><tr><th>Execution</th><th>Recorded</th><th>On this definition</th><th>What changes first</th></tr></thead><tbody>
       ${state.rows.slice(0, MOST_ROWS).map((/** @type {any} */ row) => html`<tr key=${row.arn} class=${row.arn === arn ? 'on' : ''}><td class="name"><a href=${format('what-if', row.arn)}><bdi>${row.name}</bdi></a> <span class="faint" title=${iso(row.startedMs)}>${ago(row.startedMs, Date.now())}</span></td>
         <td><${StatusBadge} status=${row.status} /></td><td><${ToneBadge} tone=${TONES[row.verdict][0]} words=${TONES[row.verdict][1]} /></td><td><bdi>${row.reason ?? row.changes[0]?.words ?? ''}</bdi></td></tr>`)}</tbody></table></div>` : null}

@@ -16,7 +16,7 @@ export function Result({ result, recorded, isOld, mocks, isBusy, onMocks }) {
     <div class=${`verdict t-${said.tone}`} role="status"><${Icon} name=${said.tone === 'ok' ? 'check' : said.tone === 'wait' ? 'clock' : 'fork'} />
       <p><b>${said.title}</b> <bdi>${said.words}</bdi></p>${isOld ? html`<span class="stale">The text was edited since.</span>` : null}</div>
     ${result.replayed ? html`<dl class="ends"><${End} title="Recorded" end=${result.recorded} isCut=${false} /><${End} title="Now" end=${result.replayed} isCut=${isCut} /></dl>` : null}
-    ${result.changes.length > 1 ? html`<ol class="changes">${result.changes.map((/** @type {any} */ one) => html`<li><bdi>${one.words}</bdi> <span class="faint">event ${one.event.toLocaleString('en-GB')}</span></li>`)}</ol>` : null}
+    ${result.changes.length > 1 || result.changes[0]?.pointer ? html`<ol class="changes">${result.changes.map((/** @type {any} */ one) => html`<li><bdi>${one.words}</bdi> <span class="faint">event ${one.event.toLocaleString('en-GB')}</span>${one.pointer ? html`<${Values} change=${one} />` : null}</li>`)}</ol>` : null}
     ${result.missing ? html`<${MockForm} key=${result.missing.where} missing=${result.missing} mocks=${mocks} isBusy=${isBusy} onMocks=${onMocks} />` : null}
     ${mocks.length ? html`<${Mocks} mocks=${mocks} isBusy=${isBusy} onMocks=${onMocks} />` : null}
     ${result.run ? html`<${Ways} result=${result} recorded=${recorded} isCut=${isCut} />` : null}</section>`;
@@ -26,6 +26,12 @@ export function Result({ result, recorded, isOld, mocks, isBusy, onMocks }) {
 function End({ title, end, isCut }) {
   return html`<div><dt>${title}</dt><dd><bdi>${endWords(end, isCut)}</bdi> <span class="faint">after ${duration(end.durationMs)}</span>
     ${!isCut && end.cause ? html`<p class="faint"><bdi>${end.cause.slice(0, 300)}</bdi></p>` : null}${!isCut && end.output ? html`<code class="value">${end.output.slice(0, 600)}</code>` : null}</dd></div>`;
+}
+
+/** @param {any} props */
+function Values({ change }) {
+  const text = (/** @type {string | null} */ value) => (value === null ? 'nothing' : value.length > 200 ? `${value.slice(0, 199)}…` : value);
+  return html`<div class="values"><code title="recorded">${text(change.before)}</code> <span aria-label="now">→</span> <code title="now">${text(change.after)}</code></div>`;
 }
 
 /** The answer that is missing. @param {any} props */
@@ -66,14 +72,16 @@ function Ways({ result, recorded, isCut }) {
   const first = Math.max(0, whole ? 0 : parting - FIRST_ROWS / 2);
   const rows = whole ? pairs : pairs.slice(first, first + FIRST_ROWS);
   const diverged = result.divergedAt;
+  const [at, setAt] = useState(0);
+  const [seen, setSeen] = useState(0);
   return html`<div class="ways"><h3>Both ways</h3><div class="scroll"><table class="list"><thead><tr><th>State</th><th>Recorded</th><th>Now</th></tr></thead><tbody>
     ${rows.map((/** @type {any} */ one, /** @type {number} */ place) => html`${first + place === parting ? html`<tr class="parting"><td colspan="3"><${Icon} name="fork" size=${12} /> Here the ways part</td></tr>` : null}
       <tr class=${one.state === selected ? 'on' : ''}><td class="name"><button class="link" onClick=${() => setSelected(one.state)}><bdi>${one.state}</bdi></button></td><td><${Status} status=${one.recorded} /></td><td><${Status} status=${one.replayed} unknown=${isCut} /></td></tr>`)}</tbody></table></div>
     ${pairs.length > rows.length ? html`<button class="more" onClick=${() => setWhole(true)}>Show all ${pairs.length.toLocaleString('en-GB')} visits</button>` : null}
     ${result.morePairs ? html`<p class="faint pad">${result.morePairs.toLocaleString('en-GB')} more visits are not shown.</p>` : null}</div>
-    <div class="lanes"><h3>Recorded</h3><${Lane} run=${recorded} selected=${selected} onSelect=${setSelected} />
-      <h3>Now${diverged && run ? html` <span class="badge t-caught"><${Icon} name="fork" size=${12} />parts at ${offset(run.msOf(diverged))}, event ${diverged.toLocaleString('en-GB')}</span>` : null}</h3>
-      <${Lane} run=${run} begin=${diverged ?? null} selected=${selected} onSelect=${setSelected} /></div>`;
+    <div class="lanes"><h3>Recorded</h3><${Lane} run=${recorded} at=${seen || recorded.length} onAt=${setSeen} selected=${selected} onSelect=${setSelected} />
+      <h3>Now${diverged && run ? html` <button class="badge t-caught" title="Show this moment" onClick=${() => setAt(diverged)}><${Icon} name="fork" size=${12} />differs from ${offset(run.msOf(diverged))} on, event ${diverged.toLocaleString('en-GB')}</button>` : null}</h3>
+      <${Lane} run=${run} at=${at || run.length} onAt=${setAt} selected=${selected} onSelect=${setSelected} /></div>`;
 }
 
 /** @param {{status: string | null, unknown?: boolean}} props */
@@ -83,8 +91,7 @@ function Status({ status, unknown = false }) {
   return html`<${ToneBadge} tone=${tone} words=${words} />`;
 }
 
-/** One timeline, whose playhead stands where the ways part. @param {any} props */
-function Lane({ run, begin = null, selected, onSelect }) {
-  const [at, setAt] = useState(begin ?? run.length);
-  return html`<div class="lane"><${Timeline} run=${run} at=${Math.min(at, run.length)} selected=${selected} onAt=${setAt} onSelect=${onSelect} /></div>`;
+/** @param {any} props */
+function Lane({ run, at, onAt, selected, onSelect }) {
+  return html`<div class="lane"><${Timeline} run=${run} at=${Math.min(at, run.length)} selected=${selected} onAt=${onAt} onSelect=${onSelect} /></div>`;
 }

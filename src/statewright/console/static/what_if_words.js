@@ -13,7 +13,8 @@ export function verdictWords(found) {
   if (found.verdict === 'same') return { tone: 'ok', title: 'Nothing changes.', words: 'It goes the same way, with the same calls, to the same end.' };
   if (found.verdict === 'unjudged') return { tone: 'wait', title: 'This cannot be judged.', words: found.reason ?? '' };
   const title = found.changes.some((one) => one.kind === 'path') ? 'It goes another way.' : found.missing ? 'It needs an answer that was not recorded.' : 'It changes.';
-  return { tone: 'caught', title, words: found.changes[0]?.words ?? '' };
+  const main = found.changes.find((one) => one.kind === 'path') ?? found.changes.find((one) => one.kind === 'answer') ?? found.changes[0];
+  return { tone: 'caught', title, words: main?.words ?? '' };
 }
 
 /** The end of a run in words. @param {{status: string, error: string | null}} end @param {boolean} isCut */
@@ -69,10 +70,4 @@ export function prettyDefinition(text) {
   } catch {
     return text;
   }
-}
-
-/** @param {string} arn  of an execution @returns {string} of its state machine */
-export function machineOf(arn) {
-  const parts = arn.split(':');
-  return [...parts.slice(0, 5), 'stateMachine', parts[6]].join(':');
 }
