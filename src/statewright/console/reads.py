@@ -11,7 +11,7 @@ from typing import Final
 
 from statewright import __version__
 from statewright.api.operations import App
-from statewright.console import calls, compare, executions, live, machines, run_reads, what_if
+from statewright.console import calls, compare, executions, explain, live, machines, run_reads, what_if
 from statewright.console.asked import Answer, Asked
 from statewright.console.context import Console
 from statewright.console.copies import exports, imports
@@ -46,6 +46,7 @@ READS: Final[Mapping[str, Read]] = {
     **machines.READS,
     **run_reads.READS,
     **compare.READS,
+    **explain.READS,
     **heat.READS,
     **occupancy.READS,
     **costs.READS,

@@ -20,6 +20,7 @@ from statewright.cli.client import (
     short_name,
 )
 from statewright.cli.inspection.definition_diff import Difference
+from statewright.cli.inspection.machine_check import check
 from statewright.cli.inspection.machine_log import logs
 from statewright.cli.output import FAILED, NOT_FOUND, OK, USAGE, Refused, Span, Stop, count_words, reason_of, stdout
 from statewright.cli.table import (
@@ -36,7 +37,7 @@ from statewright.cli.table import (
 RECENT = 5
 
 
-@click.group(short_help="List, show, compare and delete state machines, read their logs.")
+@click.group(short_help="List, show, compare, check and delete state machines, read their logs.")
 def machine() -> None:
     """Work with the state machines of a server.
 
@@ -47,6 +48,7 @@ def machine() -> None:
       statewright machine list
       statewright machine show order
       statewright machine diff order 1 2
+      statewright machine check order.asl.json
       statewright machine logs order -f
     """
 
@@ -308,6 +310,7 @@ def delete(target: str, yes: bool, form: str, endpoint: str | None) -> None:
 
 
 machine.add_command(logs)
+machine.add_command(check)
 
 
 def describe(server: Server, arn: str) -> Answer:
