@@ -19,39 +19,25 @@ from statewright.payload import Json, JsonObject
 log = logging.getLogger("statewright.console")
 
 READING: Final[dict[str, frozenset[str]]] = {
-    "states": frozenset(
-        {
-            "DescribeStateMachine",
-            "ListStateMachineVersions",
-            "ListStateMachineAliases",
-            "DescribeStateMachineAlias",
-            "ListTagsForResource",
-            "ListStateMachines",
-        }
-    ),
-    "monitoring": frozenset({"GetMetricData"}),
-    "statewright": frozenset({"ListLimits"}),
-}
+    "monitoring": frozenset({
+        "GetMetricData",
+    }),
+    "states": frozenset({
+        "DescribeStateMachine", "DescribeStateMachineAlias", "DescribeStateMachineForExecution",
+        "ListStateMachineAliases", "ListStateMachineVersions", "ListStateMachines", "ListTagsForResource",
+    }),
+    "statewright": frozenset({
+        "ListLimits",
+    }),
+}  # fmt: skip
 """Operations that change nothing, by the signing names of their services."""
 WRITING: Final[dict[str, frozenset[str]]] = {
-    "states": frozenset(
-        {
-            "StartExecution",
-            "StopExecution",
-            "RedriveExecution",
-            "UpdateStateMachine",
-            "PublishStateMachineVersion",
-            "DeleteStateMachineVersion",
-            "CreateStateMachineAlias",
-            "UpdateStateMachineAlias",
-            "DeleteStateMachineAlias",
-            "CreateStateMachine",
-            "TagResource",
-            "UntagResource",
-            "TestState",
-        }
-    ),
-}
+    "states": frozenset({
+        "CreateStateMachine", "CreateStateMachineAlias", "DeleteStateMachineAlias", "DeleteStateMachineVersion",
+        "PublishStateMachineVersion", "RedriveExecution", "StartExecution", "StopExecution", "TagResource",
+        "TestState", "UntagResource", "UpdateStateMachine", "UpdateStateMachineAlias",
+    }),
+}  # fmt: skip
 """Operations that change something. Every call of them is logged."""
 
 

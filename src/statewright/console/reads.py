@@ -13,6 +13,7 @@ from statewright import __version__
 from statewright.api.operations import App
 from statewright.console import calls, executions, live, machines, run_reads
 from statewright.console import calls, executions, machine_page, machines, run_reads, workbench
+from statewright.console import calls, compare, executions, explain, live, machines, run_reads, what_if
 from statewright.console.asked import Answer, Asked
 from statewright.console.context import Console
 from statewright.console.copies import exports, imports
@@ -47,6 +48,8 @@ READS: Final[Mapping[str, Read]] = {
     **live.READS,
     **machines.READS,
     **run_reads.READS,
+    **compare.READS,
+    **explain.READS,
     **heat.READS,
     **occupancy.READS,
     **costs.READS,
@@ -56,6 +59,7 @@ READS: Final[Mapping[str, Read]] = {
 }
 ACTIONS: Final[Mapping[str, Read]] = {
     **calls.ACTIONS,
+    **what_if.ACTIONS,
     **imports.ACTIONS,
     **simulations.ACTIONS,
     **machine_page.READS,

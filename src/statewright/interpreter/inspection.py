@@ -46,7 +46,7 @@ class Inspection:
     `context` replaces the context object; `item` is shown as `Map.Item` if no context is given.
     """
 
-    __slots__ = ("_shown", "caught", "context", "data", "error_details", "failure", "item")
+    __slots__ = ("_shown", "caught", "choice", "context", "data", "error_details", "failure", "item")
 
     def __init__(self, definition: StateDef, context: Json = None, item: Json = None) -> None:
         self._shown = shown_members(definition)
@@ -58,6 +58,8 @@ class Inspection:
         self.failure: Failure | None = None
         """A failure that a retrier or catcher has matched."""
         self.caught = False
+        self.choice: int | None = None
+        """The number of the rule that a Choice has taken; the API does not show it."""
 
     def note(self, member: str, value: Json) -> None:
         """Record a value under the API's member name, if this kind of state shows it."""

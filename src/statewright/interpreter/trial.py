@@ -62,7 +62,8 @@ class TrialSetup:
 class StateTrial:
     """The result of a trial. `output` is set if the state was left, `next_state` if another one follows.
 
-    `inspection` is `inspectionData` with JSON values in place of texts.
+    `inspection` is `inspectionData` with JSON values in place of texts. `choice` is the number of the rule that a
+    Choice has taken, `None` for its Default.
     """
 
     status: TrialStatus
@@ -71,6 +72,7 @@ class StateTrial:
     error: str | None
     cause: str | None
     inspection: dict[str, Json]
+    choice: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +169,20 @@ def try_state(
     if call is None:
         raise ValueError(f"state '{setup.state_name}' calls {begun.task.resource.short_name}: give a mock or a call")
     return finish_trial(begun, call(begun.task), now_ms)
+
+
+def map_items(
+    program: Program, setup: TrialSetup, *, identity: Identity, now_ms: int, seed: bytes, limits: Limits = AWS
+) -> list[Json] | None:
+    """The items that an inline Map goes through, before its ItemSelector; `None` for any other state, or none.
+
+    Raises: ApiError for an impossible trial.
+    """
+    scope, definition = _find(program, setup.state_name)
+    trial = _prepare(program, setup, scope, definition, identity, now_ms, seed, limits)
+    advance(program, trial.state, BurstContinued(), now_ms, limits=limits, budget=1, inspection=trial.inspection)
+    children = trial.frame.children
+    return list(children.items.value) if children is not None and children.items is not None else None
 
 
 def trial_identity(seed: bytes, role_arn: str, *, account: str, region: str) -> Identity:
@@ -441,7 +457,7 @@ def _outcome(trial: _Trial) -> StateTrial:
         return StateTrial("RETRIABLE", None, None, failure.error, failure.cause, inspection.to_data())
     data = inspection.to_data(frame.variables)
     if state.status == "SUCCEEDED":
-        return StateTrial("SUCCEEDED", state.output, None, None, None, data)
+        return StateTrial("SUCCEEDED", state.output, None, None, None, data, inspection.choice)
     if failure is not None:
         return StateTrial("CAUGHT_ERROR", frame.input, frame.state, failure.error, failure.cause, data)
-    return StateTrial("SUCCEEDED", frame.input, frame.state, None, None, data)
+    return StateTrial("SUCCEEDED", frame.input, frame.state, None, None, data, inspection.choice)

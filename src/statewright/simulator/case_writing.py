@@ -21,7 +21,7 @@ from statewright.errors import DefinitionError
 from statewright.payload import Json, JsonObject, dump_json
 from statewright.simulator.cases import CaseResult, load_cases, run_case
 from statewright.simulator.mocks import Returned, Threw
-from statewright.simulator.recorded import RecordedCall, RecordedExecution
+from statewright.simulator.recorded import Call, RecordedExecution
 from statewright.simulator.running import Run
 
 MOST_TRIES: Final = 4
@@ -67,7 +67,7 @@ def recorded_case(recorded: RecordedExecution, *, shorten: bool = False) -> Json
         case["mocks"] = mocks
     attempts: dict[str, int] = {}
     for call in recorded.calls:
-        attempts[call.state] = attempts.get(call.state, 0) + 1
+        attempts[call.place.state] = attempts.get(call.place.state, 0) + 1
     expect: JsonObject = {"status": recorded.status}
     if recorded.status == "SUCCEEDED":
         expect["output"] = recorded.output
@@ -108,11 +108,11 @@ def _expectations(expect: JsonObject, path: Sequence[str], attempts: dict[str, i
     return kept
 
 
-def recorded_mocks(calls: Iterable[RecordedCall], *, shorten: bool = False) -> JsonObject:
+def recorded_mocks(calls: Iterable[Call], *, shorten: bool = False) -> JsonObject:
     """Mocks that answer as recorded calls did, as a mock file has them."""
     by_state: dict[str, dict[tuple[int, ...], list[JsonObject]]] = {}
     for call in calls:
-        by_state.setdefault(call.state, {}).setdefault(call.iteration, []).append(_result(call, shorten))
+        by_state.setdefault(call.place.state, {}).setdefault(call.place.iteration, []).append(_result(call, shorten))
     mocks: JsonObject = {}
     for state, places in by_state.items():
         key = f"state:{state}" if state.startswith(("resource:", "state:")) else state
@@ -125,7 +125,7 @@ def recorded_mocks(calls: Iterable[RecordedCall], *, shorten: bool = False) -> J
     return mocks
 
 
-def _result(call: RecordedCall, shorten: bool) -> JsonObject:
+def _result(call: Call, shorten: bool) -> JsonObject:
     outcome = call.outcome
     if isinstance(outcome, Returned):
         value = outcome.value
@@ -138,7 +138,7 @@ def _result(call: RecordedCall, shorten: bool) -> JsonObject:
         return {"hangs": True}
     if call.took_ms > 0:
         result["delay"] = f"{call.took_ms}ms"
-    if call.submitted is not None:
+    if call.is_submitted:
         result["submitted"] = call.submitted
     return result
 

@@ -1,17 +1,18 @@
 """A recorded execution run again on another definition: would what has happened still happen?
 
-Tasks answer as they did, after as long as they took. Children of distributed Maps have histories of their own, which
-the history of their parent does not hold.
+Tasks answer as they did, after as long as they took, in the test's own system; what a history says is read by
+`simulator.recorded`. Children of distributed Maps have histories of their own, which the history of their parent does
+not hold.
 """
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-from statewright.payload import dump_json
+from statewright.payload import Json
 from statewright.simulator.differences import differences
+from statewright.simulator.judging import end_words
 from statewright.simulator.recorded import read_history
 from statewright.testing.bench import Bench
 from statewright.testing.machine import Machine
@@ -19,7 +20,7 @@ from statewright.testing.run import Run
 from statewright.testing.showing import differences_text, path_text
 
 
-def replayed(bench: Bench, history: str | Path | Any, machine: Machine, *, compare_path: bool) -> Run:
+def replayed(bench: Bench, history: str | Path | Json, machine: Machine, *, compare_path: bool) -> Run:
     """See `Sfn.replay`."""
     __tracebackhide__ = True
     recorded = read_history(bench.path(history) if isinstance(history, (str, Path)) else history)
@@ -35,7 +36,8 @@ def replayed(bench: Bench, history: str | Path | Any, machine: Machine, *, compa
     run.finish()
     problems = []
     if (run.status, run.error) != (recorded.status, recorded.error):
-        problems.append(f"it ended {_end(recorded.status, recorded.error)}, and ends {_end(run.status, run.error)} now")
+        now = run.status if run.error is None else f"{run.status} with {run.error}"
+        problems.append(f"it ended {end_words(recorded)}, and ends {now} now")
     found = differences(recorded.output, run.output)
     if found and recorded.status == run.status == "SUCCEEDED":
         problems.append("the output is another\n" + differences_text(found))
@@ -47,7 +49,3 @@ def replayed(bench: Bench, history: str | Path | Any, machine: Machine, *, compa
     if problems:
         raise AssertionError(f"the recorded execution goes another way on {machine.name}\n" + "\n".join(problems))
     return run
-
-
-def _end(status: str, error: str | None) -> str:
-    return status if error is None else f"{status} with {dump_json(error)}"

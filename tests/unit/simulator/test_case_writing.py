@@ -21,7 +21,7 @@ from statewright.simulator.case_writing import (
 )
 from statewright.simulator.cases import load_cases, run_case
 from statewright.simulator.mocks import Returned, Script, Threw
-from statewright.simulator.recorded import RecordedCall, RecordedExecution, read_history
+from statewright.simulator.recorded import Call, Place, RecordedExecution, read_history
 from statewright.simulator.script import load_script
 from statewright.simulator.simulate import Simulation
 
@@ -97,7 +97,7 @@ def test_a_case_that_cannot_pass_says_so():
     execution = RecordedExecution(input={}, status="SUCCEEDED", output=1, path=["A"])
     written = pinned_case(json.dumps(definition), "order.asl.json", "o-1", execution)
     assert "A" in (written.problem or "")
-    execution.calls.append(RecordedCall("A", (), 0, outcome=Threw("Busy", None)))
+    execution.calls.append(Call(Place("A", (), 0, 0), 1, 0, "Task", "", outcome=Threw("Busy", None)))
     assert "it ends FAILED" in (pinned_case(json.dumps(definition), "x", "o-1", execution).problem or "")
 
 
@@ -110,7 +110,7 @@ def test_an_execution_without_an_end_is_no_case(status, words):
 def test_calls_in_a_row_are_written_once():
     busy, good = Threw("Busy", "no"), Returned({"n": 1})
     outcomes = [busy, busy, good, None]
-    calls = [RecordedCall("resource:A", (), 0, outcome=one, took_ms=5 * (one is good)) for one in outcomes]
+    calls = [Call(Place("resource:A", (), 0, 0), 1, 0, "Task", "", outcome=one, took_ms=5 * (one is good)) for one in outcomes]
     assert recorded_mocks(calls) == {
         "state:resource:A": [
             {"throws": {"error": "Busy", "cause": "no"}, "times": 2},

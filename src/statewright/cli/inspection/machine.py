@@ -19,6 +19,7 @@ from statewright.cli.client import (
     server_options,
     short_name,
 )
+from statewright.cli.inspection.machine_check import check
 from statewright.cli.inspection.machine_log import logs
 from statewright.cli.output import FAILED, NOT_FOUND, OK, USAGE, Refused, Span, Stop, count_words, reason_of, stdout
 from statewright.cli.table import (
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 RECENT = 5
 
 
-@click.group(short_help="List, show, compare and delete state machines, read their logs.")
+@click.group(short_help="List, show, compare, check and delete state machines, read their logs.")
 def machine() -> None:
     """Work with the state machines of a server.
 
@@ -49,6 +50,7 @@ def machine() -> None:
       statewright machine list
       statewright machine show order
       statewright machine diff order 1 2
+      statewright machine check order.asl.json
       statewright machine logs order -f
     """
 
@@ -310,6 +312,7 @@ def delete(target: str, yes: bool, form: str, endpoint: str | None) -> None:
 
 
 machine.add_command(logs)
+machine.add_command(check)
 
 
 def describe(server: Server, arn: str) -> Answer:

@@ -17,6 +17,8 @@ export const PAGES = {
   execution: { title: 'Execution', of: 'executions', style: 'run.css', load: () => import('./run.js') },
   machine: { title: 'State machine', of: 'machines', style: 'workbench.css', load: () => import('./machine.js') },
   workbench: { title: 'Workbench', icon: 'wrench', group: 'tools', style: 'workbench.css', load: () => import('./workbench.js') },
+  'what-if': { title: 'What if', of: 'executions', style: 'what_if.css', load: () => import('./what_if.js') },
+  compare: { title: 'Compare', of: 'executions', style: 'compare.css', load: () => import('./compare.js') },
 };
 
 /** The page of the address /console itself. */

@@ -2,16 +2,18 @@
 
 import { html, useEffect, useMemo, useState } from './vendor.js';
 import { diffLines } from './diff.js';
+import { Evaluated } from './evaluated.js';
 import { duration, offset } from './format.js';
 import { Icon, ToneBadge, toneWords } from './icons.js';
 import { Json, Lines, MOST_LINES } from './json.js';
 import { attemptsAt, begunBy, toneOf, waitingTone } from './model.js';
 import { Tabs } from './parts.js';
+import { isStored } from './run_comparisons.js';
 import { sentence } from './words.js';
 
 const MOST_ATTEMPTS = 50;
 /** @type {[string, string][]} */
-const TABS = [['input', 'Input'], ['output', 'Output'], ['changes', 'Changes'], ['attempts', 'Attempts'], ['definition', 'Definition']];
+const TABS = [['input', 'Input'], ['output', 'Output'], ['changes', 'Changes'], ['evaluated', 'Evaluated'], ['attempts', 'Attempts'], ['definition', 'Definition']];
 
 /** @param {any} props */
 export function Panel({ run, name, visit, at, tab, payloads, icons, onTab, onVisit }) {
@@ -24,7 +26,7 @@ export function Panel({ run, name, visit, at, tab, payloads, icons, onTab, onVis
   const isOver = visit && visit.end > 0 && visit.end <= at;
   const until = visit ? (isOver ? visit.endMs : run.timeAt(at)) : 0;
   const attempts = visit ? attemptsAt(visit, at) : [];
-  const shown = TABS.filter(([key]) => key !== 'attempts' || attempts.length)
+  const shown = TABS.filter(([key]) => (key !== 'attempts' || attempts.length) && (key !== 'evaluated' || isStored(run, run.head.arn)))
     .map(([key, words]) => [key, words, key === 'attempts' ? html`<span class="pip">${attempts.length}</span>` : null]);
   const active = shown.some(([key]) => key === tab) ? tab : visit ? 'input' : 'definition';
   return html`<aside class="inspector card" aria-label="State">
@@ -48,6 +50,7 @@ function Tab({ tab, run, state, visit, attempts, isOver, payloads }) {
   if (tab === 'definition') return html`<${Json} value=${definition} />`;
   if (!visit) return html`<p class="faint pad">There is nothing before the state is entered.</p>`;
   if (tab === 'input') return html`<${Stored} payloads=${payloads} event=${visit.begin} member="input" none="This state had no input." />`;
+  if (tab === 'evaluated') return html`<${Evaluated} arn=${run.head.arn} visit=${visit} />`;
   if (tab === 'attempts') return html`<${Attempts} attempts=${attempts} payloads=${payloads} />`;
   if (!isOver) return html`<p class="faint pad">There is no output yet.</p>`;
   if (visit.status === 'failed' || visit.status === 'stopped') return html`<p class="faint pad">It ended without output.</p>`;

@@ -4,6 +4,7 @@ import { html } from './vendor.js';
 import { CostButton } from './cost_button.js';
 import { ExportButton, ShareButton } from './export_button.js';
 import { PinAction } from './pin.js';
+import { CompareButton, WhatIfButton } from './run_comparisons.js';
 
 /**
  * @typedef {{run: import('./model.js').Run, arn: string, at: number, state: import('./model.js').State | undefined,
@@ -11,7 +12,7 @@ import { PinAction } from './pin.js';
  */
 
 /** Components with ActionProps, in their order. @type {((props: ActionProps) => any)[]} */
-const ACTIONS = [CostButton, ShareButton, ExportButton, PinAction];
+const ACTIONS = [CompareButton, WhatIfButton, CostButton, ShareButton, ExportButton, PinAction];
 
 /** @param {ActionProps} props */
 export function RunActions(props) {

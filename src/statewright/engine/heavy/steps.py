@@ -130,6 +130,7 @@ class HeavySteps:
         self._idle: list[_Worker] = []
         self._every: set[_Worker] = set()
         self._turns: asyncio.Semaphore | None = None
+        self._bounded: asyncio.Semaphore | None = None
         self._stopped = False
         self.steps = 0
         self.errands = 0
@@ -179,17 +180,44 @@ class HeavySteps:
         assert isinstance(answer, Done)
         return cast("T", answer.value)
 
+    async def run_bounded(self, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
+        """As `run_elsewhere`, but ended for good after a minute, or when it takes too much memory; heavy expressions
+        are tried in a fork from the start. One at a time, so that the steps of executions keep a worker.
+
+        Raises also: ApiError (`TookTooLong`).
+        """
+        self.errands += 1
+        if self._bounded is None:
+            self._bounded = asyncio.Semaphore(1)
+        async with self._bounded:
+            answer = await self._tried(lambda trial: Errand(work, arguments, trial), None, ("fork",))
+        if answer is None:
+            raise ApiError("TookTooLong", "This took more than a minute, or more memory than it may, and was ended.")
+        if isinstance(answer, Refused):
+            raise ApiError(answer.code, answer.message)
+        assert isinstance(answer, Done)
+        return cast("T", answer.value)
+
     async def _answer(self, question: Callable[[Trial], Question], program: Program | None) -> object:
+        answer = await self._tried(question, program, TRIALS)
+        if answer is None:
+            raise RuntimeError("a step took more time or memory than it may, and no expression of it was to blame")
+        return answer
+
+    async def _tried(
+        self, question: Callable[[Trial], Question], program: Program | None, trials: Sequence[Trial]
+    ) -> object | None:
+        """The answer in the first of these trials that a worker survives."""
         if self._turns is None:
             self._turns = asyncio.Semaphore(MOST_WORKERS)
         # Time stands still meanwhile, as it does for a step on the loop.
         with self._clock.busy():
             async with self._turns:
-                for trial in TRIALS:
+                for trial in trials:
                     answer = await self._try(question(trial), program)
                     if answer is not None:
                         return answer
-        raise RuntimeError("a step took more time or memory than it may, and no expression of it was to blame")
+        return None
 
     async def _try(self, question: Question, program: Program | None) -> object | None:
         """The step or errand in one worker; `None` when it dies over it."""

@@ -34,8 +34,10 @@ def begin_choice(turn: Turn, frame: Frame, definition: StateDef) -> bool:
     payload = effective_input(turn, frame, definition, scope)
     body = definition.body
     assert isinstance(body, ChoiceDef)
-    for rule in body.rules:
+    for index, rule in enumerate(body.rules):
         if rule.condition(scope):
+            if turn.inspection is not None:
+                turn.inspection.choice = index
             return exit_by_rule(turn, frame, definition, scope, payload, rule)
     if body.default is None:
         raise WordedFailure(RUNTIME, NO_CHOICE_MATCHED)
