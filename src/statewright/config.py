@@ -15,7 +15,14 @@ from pathlib import Path
 from typing import Final, NoReturn
 from urllib.parse import urlsplit
 
-from statewright.config_tables import TABLES, ProjectSettings, checked_project, checked_tables
+from statewright.config_tables import (
+    TABLES,
+    ConsoleSettings,
+    ProjectSettings,
+    checked_console,
+    checked_project,
+    checked_tables,
+)
 from statewright.files.settings_lines import line_of
 from statewright.limits import API_RATES, AWS, PROFILES, Limits, Rate, RateSettings
 from statewright.payload import JsonMapping, JsonObject
@@ -140,6 +147,7 @@ class Config:
     volatile: bool = True
     jobs: JobSettings = field(default_factory=JobSettings)
     http: HttpSettings = field(default_factory=HttpSettings)
+    console: ConsoleSettings = field(default_factory=ConsoleSettings)
     issuers: Mapping[str, str] = field(default_factory=dict)
     functions: FunctionSettings = field(default_factory=FunctionSettings)
     extensions: bool = False
@@ -484,6 +492,10 @@ def _project(reader: _Reader, config: Config, value: object) -> Config:
     return replace(config, project=checked_project(reader, value))
 
 
+def _console(reader: _Reader, config: Config, value: object) -> Config:
+    return replace(config, console=checked_console(reader, value))
+
+
 def _tables(section: str) -> Callable[[_Reader, Config, object], Config]:
     def check(reader: _Reader, config: Config, value: object) -> Config:
         return replace(config, tables={**config.tables, section: checked_tables(reader, section, value)})
@@ -502,6 +514,7 @@ _SETTINGS: Final[dict[str, Callable[[_Reader, Config, object], Config]]] = {
     "time_scale": _time_scale,
     "jobs": _jobs,
     "http": _http,
+    "console": _console,
     "issuers": _issuers,
     "extensions": _extensions,
     "project": _project,

@@ -1,5 +1,5 @@
 """The tables of `statewright.toml` that make a folder a project: queues, tables, topics, buckets, schedules, functions
-and machines by name, and `[project]` itself.
+and machines by name, and `[project]` itself; and `[console]`.
 
 Owns the settings of each table and their form. Leaves their use to `projects/folder.py`, and reporting a mistake with
 its line to `config.py`.
@@ -7,6 +7,8 @@ its line to `config.py`.
 
 from __future__ import annotations
 
+import ipaddress
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NoReturn, Protocol
@@ -46,6 +48,20 @@ class ProjectSettings:
     stage: str | None = None
     parameters: Mapping[str, str] = field(default_factory=dict)
     exclude: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleSettings:
+    """`[console]`: who has to sign in.
+
+    `login` is one of `LOGINS`: `auto` asks for it on servers with credentials. `trust_header` is a header that names
+    the user whom a proxy has signed in, in lower case; empty for none. It is believed from this machine and `proxies`,
+    which are addresses and networks.
+    """
+
+    login: str = "auto"
+    trust_header: str = ""
+    proxies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +214,14 @@ TABLES: Final[dict[str, Check]] = {
 PROJECT: Final = _table({"name": _text, "template": _text, "stage": _text, "parameters": _texts, "exclude": _list})
 """The keys of `[project]`."""
 
+LOGINS: Final = ("auto", "always")
+"""When the console asks users to sign in."""
+CONSOLE: Final = _table({"login": _one_of(*LOGINS), "trust_header": _text, "proxies": _list})
+"""The keys of `[console]`."""
+_HEADER: Final = re.compile(r"[A-Za-z0-9-]+")
+_TAKEN_HEADERS: Final = frozenset({"authorization", "cookie", "host", "origin", "referer", "user-agent"})
+"""Headers that browsers send themselves."""
+
 
 def checked_tables(reader: Reader, section: str, value: object) -> dict[str, JsonObject]:
     """The tables of one kind, by name. `buckets` may be a list of names. Raises: ConfigError."""
@@ -210,3 +234,17 @@ def checked_tables(reader: Reader, section: str, value: object) -> dict[str, Jso
 def checked_project(reader: Reader, value: object) -> ProjectSettings:
     """`[project]`. Raises: ConfigError."""
     return ProjectSettings(**PROJECT(reader, ("project",), value))
+
+
+def checked_console(reader: Reader, value: object) -> ConsoleSettings:
+    """`[console]`. Raises: ConfigError."""
+    found = CONSOLE(reader, ("console",), value)
+    header = str(found.get("trust_header", "")).lower()
+    if header and (not _HEADER.fullmatch(header) or header in _TAKEN_HEADERS or header.startswith("sec-")):
+        reader.refuse(("console", "trust_header"), 'must be a header that the proxy sets, such as "X-Forwarded-User"')
+    for network in found.get("proxies", ()):
+        try:
+            ipaddress.ip_network(network, strict=False)
+        except ValueError:
+            reader.refuse(("console", "proxies"), f'must be addresses or networks such as "10.0.0.7", not {network!r}')
+    return ConsoleSettings(found.get("login", "auto"), header, tuple(found.get("proxies", ())))

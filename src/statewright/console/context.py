@@ -18,6 +18,8 @@ class Console:
     """
 
     app: App
+    place: str = ""
+    """Where the state of the server lies."""
     _apps: dict[str, App] = field(default_factory=dict)
     _runs: dict[str, Runs] = field(default_factory=dict)
 
@@ -41,20 +43,24 @@ class Console:
         """The application of the region that a query names. Raises: ApiError (`BadRequest`)."""
         return self.app_in(asked.given.get("region", ""))
 
-    def runs_of(self, arn: str) -> Runs:
-        """The runs of the region of an execution's ARN.
-
-        Raises: ApiError (`InvalidArn`, `ExecutionDoesNotExist`, `NoHistory` for an Express one).
-        """
+    def app_of_run(self, arn: str) -> App:
+        """The application of the region of an execution's ARN. Raises: ApiError, as `runs_of`."""
         parsed = parse_arn(arn, EXECUTION, EXPRESS)
         if parsed.kind == EXPRESS:
             text = "Express executions keep no history. What they log is in the log group of their state machine."
             raise ApiError("NoHistory", text)
         try:
-            app = self.app_in(parsed.region)
+            return self.app_in(parsed.region)
         except ApiError:
             raise ApiError("ExecutionDoesNotExist", f"Execution Does Not Exist: '{arn}'") from None
-        runs = self._runs.get(parsed.region)
+
+    def runs_of(self, arn: str) -> Runs:
+        """The runs of the region of an execution's ARN.
+
+        Raises: ApiError (`InvalidArn`, `ExecutionDoesNotExist`, `NoHistory` for an Express one).
+        """
+        app = self.app_of_run(arn)
+        runs = self._runs.get(app.config.region)
         if runs is None:
-            runs = self._runs[parsed.region] = Runs(app.engine)
+            runs = self._runs[app.config.region] = Runs(app.engine)
         return runs

@@ -11,7 +11,7 @@ from typing import Final
 
 from statewright import __version__
 from statewright.api.operations import App
-from statewright.console import calls, executions, machines, run_reads
+from statewright.console import calls, executions, machines, run_reads, sessions, starting, tokens
 from statewright.console.asked import Answer, Asked
 from statewright.console.context import Console
 from statewright.console.drawings import icons
@@ -22,7 +22,11 @@ Read = Callable[[Console, Asked], Awaitable[Answer]]
 
 
 async def me(console: Console, asked: Asked) -> JsonObject:
-    """The server and the caller: `{version, region, account, regions, icons, mayWrite, nowMs}`."""
+    """The server and the caller: `{version, region, account, regions, icons, mayWrite, user, expiresMs, nowMs}`.
+
+    `user` is the access key or the name of a user who has signed in, empty where no one has to; `expiresMs` the end of
+    the session.
+    """
     app = console.app
     return {
         "version": __version__,
@@ -31,6 +35,8 @@ async def me(console: Console, asked: Asked) -> JsonObject:
         "regions": app.regions.names() if app.regions is not None else [app.config.region],
         "icons": icons(),
         "mayWrite": asked.caller.may_write,
+        "user": asked.caller.user or asked.caller.access_key,
+        "expiresMs": asked.caller.session.expires_ms if asked.caller.session is not None else None,
         "nowMs": app.clock.now_ms(),
     }
 
@@ -40,15 +46,19 @@ READS: Final[Mapping[str, Read]] = {
     **executions.READS,
     **machines.READS,
     **run_reads.READS,
+    **sessions.READS,
+    **starting.READS,
+    **tokens.READS,
 }
 ACTIONS: Final[Mapping[str, Read]] = {
     **calls.ACTIONS,
+    **sessions.ACTIONS,
 }
 
 
-def reader(app: App) -> Callable[[str, Asked], Awaitable[Answer]]:
-    """The reads and actions of a server, by name and request. They raise ApiError, and StoreError."""
-    console = Console(app)
+def reader(app: App, place: str = "") -> Callable[[str, Asked], Awaitable[Answer]]:
+    """The reads and actions of an account, by name and request. They raise ApiError, and StoreError."""
+    console = Console(app, place)
 
     async def answer(name: str, asked: Asked) -> Answer:
         mine, other = (READS, ACTIONS) if asked.body is None else (ACTIONS, READS)

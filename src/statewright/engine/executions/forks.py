@@ -45,7 +45,7 @@ class Wish:
 
 
 @dataclass(slots=True)
-class _Moment:
+class Moment:
     """The input and variables of an execution as it entered a state."""
 
     input: Payload
@@ -98,6 +98,12 @@ class Forks:
         self._names.remember(arn, live.id)
         return Started(arn, live.row.started_ms)
 
+    async def moment(self, wish: Wish) -> Moment:
+        """The input and the variables that a fork would begin with, unless others are given. Raises: see `fork`."""
+        row = await self._names.row_of(wish.execution_arn)
+        target = await self._target(Head.decode(row.head), wish)
+        return await self._moment(row.id, wish, set(target.program.scopes[0].states))
+
     async def _target(self, old: Head, wish: Wish) -> Target:
         """The target of the fork: another machine's or version's definition, or the old execution's own revision."""
         if old.map_run:
@@ -115,10 +121,10 @@ class Forks:
         if most is not None and variables_bytes(variables) > most:
             raise ApiError("ValidationException", f"The variables are longer than {most:,} bytes of JSON.")
 
-    async def _moment(self, execution: int, wish: Wish, top: set[str]) -> _Moment:
+    async def _moment(self, execution: int, wish: Wish, top: set[str]) -> Moment:
         """The state's input and the variables of the machine's own scope when it was entered. Raises: ApiError."""
         variables: dict[str, Json] = {}
-        found: _Moment | None = None
+        found: Moment | None = None
         visit = 0
         async for event in self._history(execution):
             details = event.details or {}
@@ -127,7 +133,7 @@ class Forks:
                 continue
             if event.type.endswith("StateEntered") and name == wish.state:
                 visit += 1
-                found = _Moment(_payload(details.get("input")), dict(variables))
+                found = Moment(_payload(details.get("input")), dict(variables))
                 if visit == wish.visit:
                     break
             elif event.type.endswith("StateExited"):
@@ -137,7 +143,7 @@ class Forks:
         if found is None:
             if wish.input is not None and wish.machine_arn is not None:
                 # A state that the other definition adds: its input was given with the request.
-                return _Moment(Payload(None), variables)
+                return Moment(Payload(None), variables)
             raise ApiError("StateNotReached", f"The execution has not entered the state '{wish.state}'.")
         if wish.visit is not None and visit < wish.visit:
             text = f"The execution has not entered '{wish.state}' {wish.visit} times: {visit}."

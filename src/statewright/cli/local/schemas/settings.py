@@ -19,7 +19,7 @@ from statewright.cli.local.schemas.words import (
     whole,
 )
 from statewright.config import AUTHORISATIONS, ISOLATIONS, MOST_TIME_SCALE, TOKEN_METHODS, Connection
-from statewright.config_tables import PROJECT, TABLES
+from statewright.config_tables import CONSOLE, PROJECT, TABLES
 from statewright.limits import API_RATES, PROFILES, Limits
 from statewright.payload import JsonObject
 
@@ -54,6 +54,7 @@ def schema() -> JsonObject:
         ),
         "jobs": about("How ECS tasks and Batch jobs run.", record({"engine": TEXT, "slots": whole(), "images": TEXTS})),
         "http": about("Exceptions to what is refused over HTTP.", record({"origins": NAMES, "allow": NAMES})),
+        "console": about("Who has to sign in to the console.", CONSOLE.schema),
         "issuers": about("Files with the keys (JWKS) of issuers of tokens, by issuer.", TEXTS),
         "extensions": about("Accept what only Statewright has in definitions.", TRUTH),
         "project": about("The project of this folder.", PROJECT.schema),
