@@ -10,6 +10,8 @@
 export const PAGES = {
   executions: { title: 'Executions', icon: 'list', group: 'main', load: () => import('./executions.js') },
   machines: { title: 'State machines', icon: 'machine', group: 'main', load: () => import('./machines.js') },
+  start: { title: 'Start', of: 'machines', style: 'forms.css', load: () => import('./start.js') },
+  settings: { title: 'Settings', icon: 'settings', group: 'foot', style: 'forms.css', load: () => import('./settings.js') },
   execution: { title: 'Execution', of: 'executions', style: 'run.css', load: () => import('./run.js') },
 };
 

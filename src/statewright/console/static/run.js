@@ -13,6 +13,7 @@ import { Problem } from './parts.js';
 import { makePayloads } from './payloads.js';
 import { format } from './route.js';
 import { RunActions } from './run_actions.js';
+import { WaitingBanner } from './waiting.js';
 
 /** @param {any} props */
 export function Page({ route: { id: arn, query }, server }) {
@@ -47,7 +48,7 @@ function Run({ run, arn, query, icons, server, reload }) {
   const visit = state ? visitAt(state, query.visit ? run.visits[Number(query.visit)] : first, at) : null;
   const { set, onAt, onSelect, onView } = useMemo(() => actions(arn, run), [arn, run]);
   useKeys({ run, at, state, visit, onAt, set });
-  return html`<${Head} run=${run} arn=${arn} at=${at} state=${state} visit=${visit} server=${server} reload=${reload} /><${Banner} run=${run} onSelect=${onSelect} />
+  return html`<${Head} run=${run} arn=${arn} at=${at} state=${state} visit=${visit} server=${server} reload=${reload} /><${Banner} run=${run} onSelect=${onSelect} /><${WaitingBanner} run=${run} arn=${arn} server=${server} reload=${reload} />
     <div class="stage"><${Graph} run=${run} at=${at} selected=${name} icons=${icons} onSelect=${onSelect} />
       <${Panel} run=${run} name=${name} visit=${visit} at=${at} tab=${query.tab ?? (visit && visit.end && visit.status !== 'failed' ? 'changes' : 'input')} payloads=${payloads} icons=${icons}
         onTab=${(/** @type {string} */ tab) => set({ tab })} onVisit=${(/** @type {any} */ one) => set({ state: name, visit: one.index })} /></div>
