@@ -36,14 +36,16 @@ _LONGEST_TOKEN: Final = 200
 class ConsoleSession:
     """A sign-in to the console. `access_key` is empty on a server without credentials.
 
-    `account` is that of the access key, empty for the default one. A temporary credential's `is_temporary`: its key is
-    not in the settings, and its session ends when it does.
+    `account` is that of the access key, empty for the default one. `proof` is made of the token, `mark` of the id, both
+    with the secret of the access key. `is_temporary` is true for temporary credentials: their key is not in the
+    settings, and their session ends when they do.
     """
 
     id: str
     access_key: str
     account: str
     proof: bytes
+    mark: bytes
     created_ms: int
     expires_ms: int
     may_write: bool
@@ -122,7 +124,7 @@ class ConsoleSessions:
             return None
         until_ms = now_ms + SESSION_MS
         session = ConsoleSession(
-            session_id, signer.access_key, signer.account, _proof(secret, token), now_ms,
+            session_id, signer.access_key, signer.account, _proof(secret, token), _proof(secret, session_id), now_ms,
             until_ms if signer.until_ms is None else min(until_ms, signer.until_ms), link.may_write,
             signer.until_ms is not None,
         )  # fmt: skip
@@ -172,7 +174,9 @@ class ConsoleSessions:
             timer.cancel()
 
     def _goes_on(self, session: ConsoleSession) -> bool:
-        return session.expires_ms > self._clock.now_ms() and self._secret_of(_signer_of(session)) is not None
+        secret = self._secret_of(_signer_of(session))
+        is_same = secret is not None and hmac.compare_digest(_proof(secret, session.id), session.mark)
+        return is_same and session.expires_ms > self._clock.now_ms()
 
     def _secret_of(self, signer: Signer) -> str | None:
         """The secret behind an access key, if it has one; None if the settings no longer let it in."""
@@ -212,5 +216,5 @@ def _digest(key: str) -> bytes:
     return hashlib.sha256(key.encode()).digest()
 
 
-def _proof(secret: str, token: str) -> bytes:
-    return hmac.new(secret.encode(), token.encode(), hashlib.sha256).digest()
+def _proof(secret: str, text: str) -> bytes:
+    return hmac.new(secret.encode(), text.encode(), hashlib.sha256).digest()
