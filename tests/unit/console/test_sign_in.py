@@ -102,7 +102,8 @@ def test_a_key_is_good_for_one_session():
         assert (await place.ask("session", {"key": key})).status == 200
         again = await place.ask("session", {"key": key})
         assert (again.status, again.json["error"]) == (401, "SignInRequired")
-        for document in ({}, {"key": 1}, {"key": "x" * 300}, [], "key"):
+        wrong: list[Any] = [{}, {"key": 1}, {"key": "x" * 300}, [], "key"]
+        for document in wrong:
             assert (await place.ask("session", document)).status == 400
         assert (await place.ask("session")).status == 405
         assert (await place.ask("session", {"key": key}, content_type="text/plain")).status == 415

@@ -2,7 +2,7 @@
 
 import { html, useEffect, useMemo, useState } from './vendor.js';
 import { call, read, regionOf } from './api.js';
-import { nameProblem, uniqueName } from './acting.js';
+import { executionArn as executionOf, nameProblem, uniqueName } from './acting.js';
 import { Dialog, useAction } from './dialogs.js';
 import { plain, plural } from './format.js';
 import { JsonField, offered, problemOf } from './json_field.js';
@@ -36,7 +36,7 @@ function Form({ run, arn, point, chosen, moment, onClose }) {
   const [variables, setVariables] = useState(first.variables);
   const [target, setTarget] = useState(OWN);
   const [name, setName] = useState('');
-  const [own] = useState(() => uniqueName());
+  const own = useMemo(uniqueName, []);
   const { isBusy, problem, run: act } = useAction();
   const wrong = nameProblem(name);
   const notObject = !problemOf(variables) && kindOf(variables) !== 'object';
@@ -50,7 +50,11 @@ function Form({ run, arn, point, chosen, moment, onClose }) {
       ...(target === OWN ? {} : { stateMachineArn: target }),
     };
     act(async () => {
-      const { executionArn } = await call('statewright', 'ForkExecution', request, undefined, regionOf(arn));
+      const { executionArn } = await call('statewright', 'ForkExecution', request, undefined, regionOf(arn)).catch((refusal) => {
+        // No other execution has the random name: an earlier answer was lost.
+        if (refusal.code === 'ExecutionAlreadyExists' && !name) return { executionArn: executionOf(machineArn, own) };
+        throw refusal;
+      });
       onClose();
       go(format('execution', executionArn));
     });

@@ -1,6 +1,6 @@
 // The dialogs that stop and redrive the execution that the page shows.
 
-import { html, useState } from './vendor.js';
+import { html, useMemo, useState } from './vendor.js';
 import { call, regionOf } from './api.js';
 import { uniqueName } from './acting.js';
 import { Dialog, useAction } from './dialogs.js';
@@ -30,7 +30,7 @@ export function StopDialog({ run, arn, reload, onClose }) {
 
 /** @param {any} props */
 export function RedriveDialog({ run, arn, reload, onClose }) {
-  const [clientToken] = useState(() => uniqueName());
+  const clientToken = useMemo(uniqueName, []);
   const { found, problem: trouble, again } = useCall('states', 'DescribeExecution', { executionArn: arn, includedData: 'METADATA_ONLY' }, regionOf(arn));
   const { isBusy, problem, run: act } = useAction();
   const redrive = (/** @type {Event} */ event) => {

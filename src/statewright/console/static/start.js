@@ -78,7 +78,11 @@ function Form({ arn, machineArn, isExpress, input, onInput, onClose }) {
         setResult(null);
         setResult(await call('states', 'StartSyncExecution', request, undefined, region));
       } else {
-        const { executionArn: started } = await call('states', 'StartExecution', request, undefined, region);
+        const { executionArn: started } = await call('states', 'StartExecution', request, undefined, region).catch((refusal) => {
+          // No other execution has the random name: an earlier answer was lost.
+          if (refusal.code === 'ExecutionAlreadyExists' && !name) return { executionArn: executionArn(machineArn, own) };
+          throw refusal;
+        });
         if (isExpress) setResult({ executionArn: started, status: 'STARTED' });
         else go(format('execution', started));
       }

@@ -73,10 +73,7 @@ class Forks:
         row = await self._names.row_of(wish.execution_arn)
         old = Head.decode(row.head)
         target = await self._target(old, wish)
-        if wish.state not in target.program.scopes[0].states:
-            inside = any(wish.state in scope.states for scope in target.program.scopes)
-            why = "is inside a Parallel or Map: begin at that" if inside else "is no state of the state machine"
-            raise ApiError("ValidationException", f"'{wish.state}' {why}.")
+        _check_state(target, wish.state)
         moment = await self._moment(row.id, wish, set(target.program.scopes[0].states))
         given = _read(wish.input, "input") if wish.input is not None else moment.input
         variables = {**moment.variables, **(wish.variables or {})}
@@ -102,6 +99,7 @@ class Forks:
         """The input and the variables that a fork would begin with, unless others are given. Raises: see `fork`."""
         row = await self._names.row_of(wish.execution_arn)
         target = await self._target(Head.decode(row.head), wish)
+        _check_state(target, wish.state)
         return await self._moment(row.id, wish, set(target.program.scopes[0].states))
 
     async def _target(self, old: Head, wish: Wish) -> Target:
@@ -159,6 +157,13 @@ class Forks:
                     if event.id >= at:
                         yield event
             at = pages[-1].first + pages[-1].count
+
+
+def _check_state(target: Target, state: str) -> None:
+    if state not in target.program.scopes[0].states:
+        inside = any(state in scope.states for scope in target.program.scopes)
+        why = "is inside a Parallel or Map: begin at that" if inside else "is no state of the state machine"
+        raise ApiError("ValidationException", f"'{state}' {why}.")
 
 
 def _read(text: str, what: str) -> Payload:
