@@ -104,7 +104,7 @@ def test_a_fork_names_what_it_repeats_and_where_it_begins(report):
     for shown in report["shown"].values():
         assert "Item is inside this one" in shown["inside"]
         assert shown["isClosed"]
-        assert "1 call ran from here on" in shown["repeats"]
+        assert "2 calls ran from here on" in shown["repeats"]
         assert "asked" in shown["repeats"]
         assert json.loads(shown["variables"]) == {"total": 7}
 

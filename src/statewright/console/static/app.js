@@ -57,12 +57,18 @@ function Page() {
   const entry = Object.hasOwn(PAGES, name) ? PAGES[name] : null;
   const [, setCount] = useState(0);
   const [problem, setProblem] = useState(/** @type {any} */ (null));
+  const more = () => setCount((/** @type {number} */ count) => count + 1);
   const again = () => {
-    if (!entry || loaded.has(name)) return;
+    if (!entry) return;
+    if (loaded.has(name)) {
+      // It may have come between the first drawing of this part and now, for one that is gone.
+      more();
+      return;
+    }
     load(entry).then(({ Page: found }) => {
       loaded.set(name, found);
       setProblem(null);
-    }, () => setProblem(new Error('A part of the page could not be loaded.'))).finally(() => setCount((/** @type {number} */ count) => count + 1));
+    }, () => setProblem(new Error('A part of the page could not be loaded.'))).finally(more);
   };
   useEffect(again, [name]);
   if (!entry) {
