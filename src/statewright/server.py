@@ -169,6 +169,12 @@ def serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> None:
 
 
 async def _serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> None:
+    origins = options.origins | options.config.http.origins
+    if options.config.console.trust_header and not origins:
+        raise CannotServe(
+            "trust_header under [console] needs the origin at which browsers reach the proxy: name it with --origin, "
+            "or in origins under [http]"
+        )
     operations.load_all()
     isolation = await asyncio.to_thread(_isolate, options.config)
     store, listening = await _take_store(options)
@@ -186,12 +192,11 @@ async def _serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> N
     if options.config.time_scale != 1:
         log.warning("waits, back-offs and delays take %g times their stated duration", options.config.time_scale)
     body_bytes = None if options.config.limits.payload_bytes is not None else OPEN_BODY_BYTES
-    origins = options.origins | options.config.http.origins
     check = _StoreCheck()
     api = Api(
         system.app, origins, body_bytes, lambda: _samples(system, listens, check.sample()),
         lambda: check.state, lambda: system.app.integrations.volatile.played,
-        ConsoleApp(system.app, origins, options.project),
+        ConsoleApp(system.app, origins, _where(options), options.project),
     )  # fmt: skip
     deadline = StopDeadline(options.timeouts.stop_seconds, lambda: _left_unwritten(engine))
     listens = listener(api, lambda: on_ready(ready), options.timeouts, deadline.begin)

@@ -57,6 +57,11 @@ def test_secrets_are_not_shown():
 @pytest.mark.parametrize(
     ("text", "where", "what"),
     [
+        ("[console]\nlogin = 'never'", "f.toml:2:", "must be one of auto, always"),
+        ("[console]\ntrust_header = 'Cookie'", "f.toml:2:", "must be a header that the proxy sets"),
+        ("[console]\ntrust_header = 'X User'", "f.toml:2:", "must be a header that the proxy sets"),
+        ("[console]\nproxies = ['proxy']", "f.toml:2:", "must be addresses or networks"),
+        ("[console]\nloggin = 'auto'", "f.toml:2:", "did you mean login?"),
         ("regin = 'x'", "f.toml:1:", "did you mean region?"),
         ("\naccount = 5", "f.toml:2:", "account must be twelve digits in quotes"),
         ("account = '12'", "f.toml:1:", "not '12'"),

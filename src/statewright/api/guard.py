@@ -80,6 +80,29 @@ def refuse_web_pages(
         raise _refused(f"a browser sent it to the foreign host {host[:200]}", f"http://{host}")
 
 
+def refuse_foreign_pages(
+    headers: Mapping[str, str], scheme: str, allowed: frozenset[str] = frozenset(), *, is_link: bool = False
+) -> None:
+    """Refuse requests from web pages of another origin than the request's own, by its scheme and Host.
+
+    For requests that carry a secret which no page can make a browser send (a header of their own), or that show
+    nothing. The name of the host does not matter to them, so a server can be used at all of its names.
+    `refuse_web_pages` is for all others. `is_link` is for pages that a link may lead to.
+
+    Raises: ApiError (`CrossOriginRequestRefused`).
+    """
+    origin = headers.get("origin")
+    site = headers.get("sec-fetch-site")
+    if is_link and headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document":
+        site = "none"
+    if origin is not None and origin in allowed:
+        return
+    if origin is not None and origin != f"{scheme}://{headers.get('host', '')}":
+        raise _refused(f"its Origin is {origin[:200]}", origin)
+    if site not in (None, "same-origin", "none"):
+        raise _refused(f"a page of another origin made it (Sec-Fetch-Site: {site[:20]})")
+
+
 def refuse_length(declared: str | None, limit: int) -> None:
     """Refuse a body by its declared length.
 

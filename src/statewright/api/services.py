@@ -36,6 +36,7 @@ from statewright.api.lambda_.service import build_event_sources, build_functions
 from statewright.api.logs.service import SERVICE as LOGS
 from statewright.api.logs.service import build_log_extents, build_log_filters, build_log_groups
 from statewright.api.own.service import SERVICE as STATEWRIGHT
+from statewright.api.own.service import build_console_sessions
 from statewright.api.pipes.service import SERVICE as PIPES
 from statewright.api.pipes.service import build_pipes
 from statewright.api.s3.service import SERVICE as S3
@@ -158,6 +159,7 @@ class Services:
     log_groups = Built(build_log_groups)
     log_extents = Built(build_log_extents)
     dashboards = Built(build_dashboards)
+    console_sessions = Built(build_console_sessions)
     scheduler = Built(build_scheduler, calls_others=True)
     buses = Built(build_buses, calls_others=True)
     archives = Built(build_archives, calls_others=True)
@@ -186,7 +188,7 @@ class Services:
                 yield part
 
 
-OF_ALL: Final = frozenset({build_all_objects, build_lifecycles, build_sessions})
+OF_ALL: Final = frozenset({build_all_objects, build_lifecycles, build_sessions, build_console_sessions})
 """The functions of the parts that all accounts have in common: names of buckets and access keys are global."""
 SHARED: Final = OF_ALL | {build_objects, build_identities}
 """The functions of the parts that all regions of an account have in common."""

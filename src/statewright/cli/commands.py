@@ -55,6 +55,7 @@ from statewright.cli.output import (
     stdout,
 )
 from statewright.cli.serving.backup import backup
+from statewright.cli.serving.console import console
 from statewright.cli.serving.deploy import deploy
 from statewright.cli.serving.dev import dev
 from statewright.cli.serving.doctor import doctor
@@ -66,7 +67,8 @@ SECTIONS: Final[dict[str, tuple[click.Command, ...]]] = {
     "Work on files": (run, validate, graph, test, simulate, export, init, schema),
     "Run a server": (dev, deploy, serve, backup, restore, doctor, setup),
     "Look into a server": (
-        execution, machine, map_run, function, api, queue, topic, table, object_, schedule, limit, metrics, alarm,
+        console, execution, machine, map_run, function, api, queue, topic, table, object_, schedule, limit, metrics,
+        alarm,
     ),
     "Tools": (env, aws, completion),
 }  # fmt: skip

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject
+from statewright.records.console_sessions import ConsoleSession
 
 Given = Mapping[str, str]
 """Members of a query; of one that is given twice, the last."""
@@ -18,10 +19,21 @@ Given = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The user of the page. Its access key is empty on a server without credentials."""
+    """The user of the page. Its access key is empty on a server without credentials, and for a user whom a proxy names.
+
+    `account` is that of the key, empty for the default one; `session` the sign-in, if there is one.
+    """
 
     access_key: str = ""
     may_write: bool = True
+    user: str = ""
+    account: str = ""
+    session: ConsoleSession | None = None
+
+    @property
+    def name(self) -> str:
+        """The caller for the log."""
+        return self.user or self.access_key or "a user of this machine"
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,9 @@ READING: Final[dict[str, frozenset[str]]] = {
         "GetMetricData",
     }),
     "states": frozenset({
-        "DescribeStateMachine", "DescribeStateMachineAlias", "DescribeStateMachineForExecution",
-        "ListStateMachineAliases", "ListStateMachineVersions", "ListStateMachines", "ListTagsForResource",
+        "DescribeExecution", "DescribeStateMachine", "DescribeStateMachineAlias",
+        "DescribeStateMachineForExecution", "ListStateMachineAliases", "ListStateMachineVersions",
+        "ListStateMachines", "ListTagsForResource",
     }),
     "statewright": frozenset({
         "ListLimits",
@@ -34,11 +35,17 @@ READING: Final[dict[str, frozenset[str]]] = {
 WRITING: Final[dict[str, frozenset[str]]] = {
     "states": frozenset({
         "CreateStateMachine", "CreateStateMachineAlias", "DeleteStateMachineAlias", "DeleteStateMachineVersion",
-        "PublishStateMachineVersion", "RedriveExecution", "StartExecution", "StopExecution", "TagResource",
-        "TestState", "UntagResource", "UpdateStateMachine", "UpdateStateMachineAlias",
+        "PublishStateMachineVersion", "RedriveExecution", "SendTaskFailure", "SendTaskHeartbeat", "SendTaskSuccess",
+        "StartExecution", "StartSyncExecution", "StopExecution", "TagResource", "TestState", "UntagResource",
+        "UpdateStateMachine", "UpdateStateMachineAlias",
+    }),
+    "statewright": frozenset({
+        "ForkExecution",
     }),
 }  # fmt: skip
 """Operations that change something. Every call of them is logged."""
+_NAMING: Final = ("executionArn", "stateMachineArn", "name", "stateName")
+"""Members of requests that say what an operation acts on, for the log; tokens and payloads stay out of it."""
 
 
 async def call(console: Console, asked: Asked) -> JsonObject:
@@ -53,15 +60,23 @@ async def call(console: Console, asked: Asked) -> JsonObject:
         if not asked.caller.may_write:
             text = f"This sign-in may only read, and {operation} changes something."
             raise ApiError("AccessDenied", text, status=403)
-        who = asked.caller.access_key or "a user of this machine"
-        log.info("%s by %s in the console, request %s", operation, who, asked.request_id)
+        log.info("%s by %s in the console, request %s: %s", operation, asked.caller.name, asked.request_id,
+                 _named(body.get("request")))  # fmt: skip
     elif operation not in READING.get(service, ()):
         raise ApiError("AccessDenied", f"The console does not call {operation[:60]} of {service[:40]}.", status=403)
     app = console.app_in(text_of(body, "region", ""))
     request = Call(service, operation, asked.request_id, access_key=asked.caller.access_key or None)
     answer = await perform(app, request, body.get("request", {}))
-    shown: JsonObject = console.redactor.answer(_shown(answer))
+    shown: JsonObject = _shown(answer)
     return shown
+
+
+def _named(request: Json) -> str:
+    """The resource that a request names, in one line."""
+    if not isinstance(request, dict):
+        return "?"
+    found = {name: request[name] for name in _NAMING if isinstance(request.get(name), str)}
+    return ", ".join(f"{name} {value[:200]!r}" for name, value in found.items()) or "by its token"
 
 
 def _shown(value: Json) -> Json:

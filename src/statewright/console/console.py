@@ -1,7 +1,7 @@
 """The console as an application of its own at `/console`: its page, and the reads below `/console/api/`.
 
-Owns the rules for browsers: which pages may read, what the page may load, and that answers are never stored. Every
-read is one function of `reads`.
+Owns what the page may load, and that answers are never stored. `sign_in` decides on callers; every read is one function
+of `reads`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Final
 from urllib.parse import parse_qsl
 
 from statewright import chance
-from statewright.api import guard
 from statewright.api.errors import status_of
 from statewright.api.operations import App
 from statewright.api.protocols.wire import Disconnected, Incoming, Message, Receive
@@ -24,17 +23,20 @@ from statewright.console.asked import Answer as Reply
 from statewright.console.asked import Asked, Caller, File, Lines
 from statewright.console.assets import PAGE, assets
 from statewright.console.project import ProjectBoard
+from statewright.console.sign_in import HOW, SIGN_IN, SignIn
 from statewright.errors import ApiError, StoreError, shortage
-from statewright.payload import Json, JsonTextError, dump_json, parse_json
+from statewright.payload import Json, JsonObject, JsonTextError, dump_json, parse_json
 
 log = logging.getLogger("statewright.console")
 
 PATH: Final = "/console"
 _API: Final = "/console/api/"
 _SVG: Final = "/console/svg/"
+_OPENING: Final = "/console/api/session"
 _PACKED_BYTES: Final = 1_000
 _LONG_BYTES: Final = 100_000
 _LONGEST_QUERY: Final = 8_000
+_LONGEST_KEY_BODY: Final = 2_000
 _LONGEST_BODY: Final = 32 * 1024 * 1024
 """A posted document may hold a history that is looked at."""
 _UNAVAILABLE: Final = ApiError("ServiceUnavailable", "The store does not answer; try again.")
@@ -55,16 +57,22 @@ _SAFE: Final = (
 
 @dataclass(slots=True)
 class ConsoleApp:
-    """The ASGI application. `origins` are those of other web pages that may read, `project` the findings of
-    `statewright dev`.
+    """The ASGI application. `origins` are those of other web pages that may read, `place` is where the state lies,
+    `project` has the findings of `statewright dev`.
     """
 
     app: App
     origins: frozenset[str] = frozenset()
+    place: str = ""
     project: ProjectBoard | None = None
     draining: bool = False
-    _read: Callable[[str, Asked], Awaitable[Reply]] | None = None
+    _sign_in: SignIn = field(init=False)
+    _readers: dict[str, Callable[[str, Asked], Awaitable[Reply]]] = field(default_factory=dict)
+    """The reads of each account."""
     _streams: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._sign_in = SignIn(self.app, self.origins)
 
     def drain(self) -> None:
         """End all answers that go on, and refuse new ones, since the server stops."""
@@ -82,19 +90,23 @@ class ConsoleApp:
             if not path.startswith(_API):
                 if scope["method"] == "POST":
                     raise ApiError("MethodNotAllowed", "Pages of the console answer GET and HEAD.", status=405)
-                self._guard_page(headers)
+                self._sign_in.guard_page(scope, headers)
                 if path.startswith(_SVG):
                     await self._drawing(scope, headers, send)
                 else:
                     await self._page(scope, headers, send)
                 return
-            guard.refuse_web_pages(headers, self.origins)
-            reply = await self._reply(scope, headers, receive)
+            if path == _OPENING:
+                opened = await self._open(scope, headers, receive)
+                await self._answer(scope, headers, send, 200, opened)
+                return
+            caller = self._sign_in.caller(scope, headers)
+            reply = await self._reply(scope, headers, receive, caller)
             if isinstance(reply, Lines):
                 if self.draining:
                     await close(reply.documents)
                     raise ApiError("ServiceUnavailable", "The server is shutting down.")
-                await self._stream(scope, receive, send, reply)
+                await self._stream(scope, receive, send, reply, caller)
             elif isinstance(reply, File):
                 await self._file(scope, headers, send, reply)
             else:
@@ -112,33 +124,38 @@ class ConsoleApp:
                 log.exception("the console's read %r failed", path[:200])
             await self._answer(scope, headers, send, 500, {"error": _FAILED.code, "message": _FAILED.message})
 
-    def _guard_page(self, headers: Mapping[str, str]) -> None:
-        """A link on any page may lead here, since the page itself shows nothing. Raises: ApiError."""
-        if headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document":
-            headers = {**headers, "sec-fetch-site": "none"}
-        guard.refuse_web_pages(headers, self.origins, is_page=True)
+    async def _open(self, scope: Message, headers: Mapping[str, str], receive: Receive) -> JsonObject:
+        """Sign in: swap the key of a link for a token."""
+        if scope["method"] != "POST":
+            raise ApiError("MethodNotAllowed", "session answers POST.", status=405)
+        return await self._sign_in.open(scope, headers, await _posted(scope, headers, receive, _LONGEST_KEY_BODY))
 
-    async def _reply(self, scope: Message, headers: Mapping[str, str], receive: Receive) -> Reply:
-        caller = self._caller()
+    async def _reply(self, scope: Message, headers: Mapping[str, str], receive: Receive, caller: Caller) -> Reply:
         query = scope["query_string"]
         if len(query) > _LONGEST_QUERY:
             raise ApiError("BadRequest", "The address is too long.", status=414)
         body = await _posted(scope, headers, receive) if scope["method"] == "POST" else None
+        read = await self._reader_of(caller.account)
         given = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True))
-        return await self._reader()(scope["path"].removeprefix(_API), Asked(given, caller, chance.uuid4(), body))
+        return await read(scope["path"].removeprefix(_API), Asked(given, caller, chance.uuid4(), body))
 
-    def _reader(self) -> Callable[[str, Asked], Awaitable[Reply]]:
-        if self._read is None:
+    async def _reader_of(self, account: str) -> Callable[[str, Asked], Awaitable[Reply]]:
+        read = self._readers.get(account)
+        if read is None:
             # Imported by the first read: a server that is not looked at does without.
             from statewright.console.reads import reader
 
-            self._read = reader(self.app, self.project)
-        return self._read
+            app = self.app
+            if account and app.accounts is not None:
+                app = await app.accounts.app_of(account)
+            read = self._readers[account] = reader(app, self.place, self.project)
+        return read
 
     async def _drawing(self, scope: Message, headers: Mapping[str, str], send: Send) -> None:
         """`/console/svg/ARN`: an execution on its graph, as the read `run/svg` makes it."""
-        asked = Asked({"arn": scope["path"].removeprefix(_SVG)}, self._caller(), chance.uuid4())
-        reply = await self._reader()("run/svg", asked)
+        caller = self._sign_in.caller(scope, headers)
+        read = await self._reader_of(caller.account)
+        reply = await read("run/svg", Asked({"arn": scope["path"].removeprefix(_SVG)}, caller, chance.uuid4()))
         assert isinstance(reply, File)
         await self._file(scope, headers, send, reply)
 
@@ -159,18 +176,14 @@ class ConsoleApp:
             more += [(b"content-encoding", b"gzip"), (b"vary", b"accept-encoding")]
         await _respond(scope, send, 200, more, body, safe)
 
-    def _caller(self) -> Caller:
-        if self.app.config.credentials:
-            text = "This server has credentials. Signing in to the console is not possible yet; use the command line."
-            raise ApiError("AccessDenied", text, status=403)
-        return Caller()
-
-    async def _stream(self, scope: Message, receive: Receive, send: Send, reply: Lines) -> None:
-        """Send documents as they come, until they end, the page goes away, or the server stops."""
+    async def _stream(self, scope: Message, receive: Receive, send: Send, reply: Lines, caller: Caller) -> None:
+        """Send documents as they come, until they end, the page goes away, its session is over, or the server stops."""
         task = asyncio.current_task()
         assert task is not None
         headers = [*_SAFE, (b"content-type", b"application/x-ndjson"), (b"cache-control", b"no-store")]
-        gone = asyncio.ensure_future(_gone(receive, task))
+        watches = [asyncio.ensure_future(_end_after(_gone(receive), task))]
+        if caller.session is not None:
+            watches.append(asyncio.ensure_future(_end_after(self._sign_in.until_over(caller), task)))
         self._streams.add(task)
         try:
             await send({"type": "http.response.start", "status": 200, "headers": headers})
@@ -179,6 +192,9 @@ class ConsoleApp:
                 await send({"type": "http.response.body", "body": line, "more_body": True})
         except asyncio.CancelledError:
             log.debug("the stream of %r has ended", scope["path"][:200])
+            if any(watch.done() for watch in watches[1:]):
+                line = dump_json({"error": SIGN_IN, "message": f"This sign-in has ended. {HOW}"}).encode() + b"\n"
+                await send({"type": "http.response.body", "body": line, "more_body": True})
         except (ApiError, StoreError) as problem:
             # Its head has been sent, so that the last line says what happened.
             await self._last_line(send, problem if isinstance(problem, ApiError) else _UNAVAILABLE)
@@ -189,8 +205,9 @@ class ConsoleApp:
             await self._last_line(send, _FAILED)
         finally:
             self._streams.discard(task)
-            gone.cancel()
-            await asyncio.gather(gone, return_exceptions=True)
+            for watch in watches:
+                watch.cancel()
+            await asyncio.gather(*watches, return_exceptions=True)
             await close(reply.documents)
         await send({"type": "http.response.body", "body": b""})
 
@@ -218,6 +235,8 @@ class ConsoleApp:
     ) -> None:
         body = dump_json(document).encode()
         more = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
+        if status == 401:
+            more.append((b"www-authenticate", b"Bearer"))
         if len(body) > _PACKED_BYTES and "gzip" in headers.get("accept-encoding", ""):
             pack = gzip.compress
             body = await asyncio.to_thread(pack, body, 4) if len(body) > _LONG_BYTES else pack(body, 4)
@@ -225,12 +244,12 @@ class ConsoleApp:
         await _respond(scope, send, status, more, body)
 
 
-async def _posted(scope: Message, headers: Mapping[str, str], receive: Receive) -> Json:
+async def _posted(scope: Message, headers: Mapping[str, str], receive: Receive, longest: int = _LONGEST_BODY) -> Json:
     """The posted JSON document. Raises: ApiError, Disconnected."""
     if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         # A form of another page can send no JSON without a preflight.
         raise ApiError("BadRequest", "The console's actions are posted as application/json.", status=415)
-    body = await Incoming("POST", scope["path"], "", headers, receive, _LONGEST_BODY).body()
+    body = await Incoming("POST", scope["path"], "", headers, receive, longest).body()
     try:
         document = parse_json(body.decode())
     except (JsonTextError, UnicodeDecodeError) as problem:
@@ -240,10 +259,14 @@ async def _posted(scope: Message, headers: Mapping[str, str], receive: Receive) 
     return document
 
 
-async def _gone(receive: Receive, task: asyncio.Task[None]) -> None:
-    """Cancel a task once its caller has disconnected."""
+async def _gone(receive: Receive) -> None:
+    """Return once the caller has disconnected."""
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+async def _end_after(happening: Awaitable[None], task: asyncio.Task[None]) -> None:
+    await happening
     task.cancel()
 
 

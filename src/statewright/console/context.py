@@ -43,6 +43,8 @@ class Console:
     """
 
     app: App
+    place: str = ""
+    """Where the state of the server lies."""
     project: ProjectBoard | None = None
     """What `statewright dev` finds in its folder; None without it."""
     instance: str = field(default_factory=chance.uuid4)
@@ -115,21 +117,25 @@ class Console:
             return self.runs_of(arn)
         return self.express_of(self.app_in(parsed.region))
 
+    def app_of_run(self, arn: str) -> App:
+        """The application of the region of an execution's ARN. Raises: ApiError, as `runs_of`."""
+        parsed = parse_arn(arn, EXECUTION, EXPRESS)
+        if parsed.kind == EXPRESS:
+            raise no_recording()
+        try:
+            return self.app_in(parsed.region)
+        except ApiError:
+            raise ApiError("ExecutionDoesNotExist", f"Execution Does Not Exist: '{arn}'") from None
+
     def runs_of(self, arn: str) -> Runs:
         """The runs of the region of an execution's ARN.
 
         Raises: ApiError (`InvalidArn`, `ExecutionDoesNotExist`, `NoHistory` for an Express one).
         """
-        parsed = parse_arn(arn, EXECUTION, EXPRESS)
-        if parsed.kind == EXPRESS:
-            raise no_recording()
-        try:
-            app = self.app_in(parsed.region)
-        except ApiError:
-            raise ApiError("ExecutionDoesNotExist", f"Execution Does Not Exist: '{arn}'") from None
-        runs = self._runs.get(parsed.region)
+        app = self.app_of_run(arn)
+        runs = self._runs.get(app.config.region)
         if runs is None:
-            runs = self._runs[parsed.region] = Runs(app.engine, self.redactor)
+            runs = self._runs[app.config.region] = Runs(app.engine, self.redactor)
         return runs
 
     def hub_of(self, app: App) -> Hub:

@@ -11,9 +11,21 @@ from typing import Final
 
 from statewright import __version__
 from statewright.api.operations import App
-from statewright.console import calls, executions, live, machines, run_reads
-from statewright.console import calls, executions, machine_page, machines, run_reads, workbench
-from statewright.console import calls, compare, executions, explain, live, machines, run_reads, what_if
+from statewright.console import (
+    calls,
+    compare,
+    executions,
+    explain,
+    live,
+    machine_page,
+    machines,
+    run_reads,
+    sessions,
+    starting,
+    tokens,
+    what_if,
+    workbench,
+)
 from statewright.console.asked import Answer, Asked
 from statewright.console.context import Console
 from statewright.console.copies import exports, imports
@@ -29,7 +41,11 @@ Read = Callable[[Console, Asked], Awaitable[Answer]]
 
 
 async def me(console: Console, asked: Asked) -> JsonObject:
-    """The server and the caller: `{version, region, account, regions, icons, mayWrite, nowMs}`."""
+    """The server and the caller: `{version, region, account, regions, icons, mayWrite, user, expiresMs, nowMs}`.
+
+    `user` is the access key or the name of a user who has signed in, empty where no one has to; `expiresMs` the end of
+    the session.
+    """
     app = console.app
     return {
         "version": __version__,
@@ -38,41 +54,44 @@ async def me(console: Console, asked: Asked) -> JsonObject:
         "regions": app.regions.names() if app.regions is not None else [app.config.region],
         "icons": icons(),
         "mayWrite": asked.caller.may_write,
+        "user": asked.caller.user or asked.caller.access_key,
+        "expiresMs": asked.caller.session.expires_ms if asked.caller.session is not None else None,
         "nowMs": app.clock.now_ms(),
     }
 
 
 READS: Final[Mapping[str, Read]] = {
     "me": me,
-    **executions.READS,
-    **live.READS,
-    **machines.READS,
-    **run_reads.READS,
     **compare.READS,
+    **exports.READS,
+    **executions.READS,
     **explain.READS,
+    **costs.READS,
     **heat.READS,
     **occupancy.READS,
-    **costs.READS,
-    **exports.READS,
-    **recording.READS,
-    **simulations.READS,
-}
-ACTIONS: Final[Mapping[str, Read]] = {
-    **calls.ACTIONS,
-    **what_if.ACTIONS,
-    **imports.ACTIONS,
-    **simulations.ACTIONS,
+    **live.READS,
     **machine_page.READS,
+    **machines.READS,
+    **recording.READS,
+    **run_reads.READS,
+    **sessions.READS,
+    **simulations.READS,
+    **starting.READS,
+    **tokens.READS,
 }
 ACTIONS: Final[Mapping[str, Read]] = {
     **calls.ACTIONS,
+    **imports.ACTIONS,
+    **sessions.ACTIONS,
+    **simulations.ACTIONS,
+    **what_if.ACTIONS,
     **workbench.ACTIONS,
 }
 
 
-def reader(app: App, project: ProjectBoard | None = None) -> Callable[[str, Asked], Awaitable[Answer]]:
-    """The reads and actions of a server, by name and request. They raise ApiError, and StoreError."""
-    console = Console(app, project)
+def reader(app: App, place: str = "", project: ProjectBoard | None = None) -> Callable[[str, Asked], Awaitable[Answer]]:
+    """The reads and actions of an account, by name and request. They raise ApiError, and StoreError."""
+    console = Console(app, place, project)
 
     async def answer(name: str, asked: Asked) -> Answer:
         mine, other = (READS, ACTIONS) if asked.body is None else (ACTIONS, READS)

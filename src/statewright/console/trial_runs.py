@@ -13,8 +13,8 @@ from statewright.asl.loading import check_text, compile_checked
 from statewright.asl.program import Program
 from statewright.asl.reader import read_document
 from statewright.asl.text.document import ReadError
-from statewright.console.redaction import Redactor
-from statewright.console.runs import recorded_of, run_document
+from statewright.console.recorded import Recorded
+from statewright.console.runs import ReadRun, run_document
 from statewright.engine.executions.views import ExecutionView
 from statewright.errors import DefinitionError, Diagnostic, ExecutionFailure
 from statewright.interpreter.history import HistoryEvent
@@ -176,10 +176,11 @@ def _shown(
         alias_arn=None, trace_header=None, map_run_arn=None, item_count=None, redrive_count=0, redriven_ms=None,
         redrive_status="", redrive_reason=None, quarantine=None,
     )  # fmt: skip
-    recorded = recorded_of(events, view, program, Redactor())
+    recorded = Recorded(view, program)
+    recorded.note(events)
     return {
         "status": status, "output": _cut(output), "error": error, "cause": _cut(cause),
-        "run": run_document(view, recorded, definition, now_ms), "payloads": _payloads(recorded.shown),
+        "run": run_document(ReadRun(view, recorded, program, definition), now_ms), "payloads": _payloads(recorded.shown),
         "durationMs": now_ms - start_ms, "transitions": run.transitions if run is not None else 0,
     }  # fmt: skip
 

@@ -30,7 +30,14 @@ from statewright.engine.executions.names import ExecutionNames
 from statewright.engine.executions.redrives import Redrive
 from statewright.engine.executions.starting import head_of, new_live, read_input, type_not_supported
 from statewright.engine.executions.status_changes import StatusChanges
-from statewright.engine.executions.tokens import no_such_task, read_output, read_task_token, still_open
+from statewright.engine.executions.tokens import (
+    WaitingTask,
+    no_such_task,
+    read_output,
+    read_task_token,
+    still_open,
+    waiting_tasks,
+)
 from statewright.engine.executions.views import ExecutionView, Head, Started, StatusChange, SyncOutcome
 from statewright.engine.express.runs import ExpressRuns
 from statewright.engine.figures import figures_of
@@ -407,6 +414,16 @@ class Engine:
     ) -> None:
         """A worker's failure. Raises: ApiError (`InvalidToken`, `TaskDoesNotExist`, `TaskTimedOut`)."""
         await self._by_token(token, lambda task_id: events.TaskFailed(task_id, error, cause), completed)
+
+    async def waiting_tasks(self, execution_arn: str) -> list[WaitingTask]:
+        """The tasks of an execution that wait for an answer with their token. Raises: ApiError (`InvalidArn`,
+        `ExecutionDoesNotExist`).
+        """
+        row = await self.names.row_of(execution_arn)
+        if row.status != "RUNNING":
+            return []
+        # It changes nothing: only the execution's own turn sees all of its state.
+        return await self.runner.ask(row.id, events.HeartbeatReceived(0), accept=lambda _: False, result=waiting_tasks)
 
     async def task_heartbeat(self, token: str) -> None:
         """A worker is alive. Raises: ApiError (`InvalidToken`, `TaskDoesNotExist`, `TaskTimedOut`)."""

@@ -82,12 +82,6 @@ def test_a_link_on_another_page_leads_here_but_a_frame_does_not():
     assert get("/console", sec_fetch_dest="document", host="evil.example", **link).status == 403
 
 
-def test_a_server_with_credentials_shows_nothing():
-    refused = get("/console/api/me", config=Config(credentials={"AKIA": "secret"}))
-    assert (refused.status, refused.json["error"]) == (403, "AccessDenied")
-    assert "command line" in refused.json["message"]
-
-
 def test_what_it_does_not_know_is_refused():
     assert get("/console/api/nothing").json["error"] == "NotFound"
     assert get("/console/api/run").json["message"] == "The address lacks arn."

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from statewright.config import ConfigError, parse_config
-from statewright.config_tables import ConsoleSettings
+from statewright.config_console import ConsoleSettings
 from statewright.console.payloads import payload, rows
 from statewright.console.redaction import MASK, Redactor
 from statewright.interpreter.history import HistoryEvent
@@ -21,7 +21,7 @@ PATTERNS = ("**.password", "**.card.number", "top", "**.x-*-token")
 
 
 def redactor(*patterns: str, payloads: str = "shown") -> Redactor:
-    return Redactor(ConsoleSettings(patterns or PATTERNS, payloads))
+    return Redactor(ConsoleSettings(redact=patterns or PATTERNS, payloads=payloads))
 
 
 def event(number: int, type: str = "PassStateEntered", **details: Any) -> HistoryEvent:
@@ -158,6 +158,6 @@ def test_a_malformed_pattern_is_refused_by_name(patterns, words):
 
 def test_settings():
     config = parse_config('[console]\nredact = ["**.password"]\npayloads = "hidden"\n')
-    assert config.console == ConsoleSettings(("**.password",), "hidden")
+    assert config.console == ConsoleSettings(redact=("**.password",), payloads="hidden")
     with pytest.raises(ConfigError, match=r"console\.payloads must be shown or hidden"):
         parse_config('[console]\npayloads = "some"\n')

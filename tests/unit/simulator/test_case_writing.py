@@ -109,8 +109,11 @@ def test_an_execution_without_an_end_is_no_case(status, words):
 
 def test_calls_in_a_row_are_written_once():
     busy, good = Threw("Busy", "no"), Returned({"n": 1})
-    outcomes = [busy, busy, good, None]
-    calls = [Call(Place("resource:A", (), 0, 0), 1, 0, "Task", "", outcome=one, took_ms=5 * (one is good)) for one in outcomes]
+    outcomes: list[Threw | Returned | None] = [busy, busy, good, None]
+    calls = [
+        Call(Place("resource:A", (), 0, 0), 1, 0, "Task", "", outcome=one, took_ms=5 * (one is good))
+        for one in outcomes
+    ]
     assert recorded_mocks(calls) == {
         "state:resource:A": [
             {"throws": {"error": "Busy", "cause": "no"}, "times": 2},

@@ -5,6 +5,36 @@ import { signal } from './vendor.js';
 /** Whether the server answered the last read. */
 export const reachable = signal(true);
 
+/** Why the page has to sign in, in words; null while it need not. @type {{value: string | null}} */
+export const signedOut = signal(/** @type {string | null} */ (null));
+
+const TOKEN = 'statewright.token';
+/** The action that swaps the key of a link for a token. */
+const OPENING = 'session';
+const SIGN_IN = 'SignInRequired';
+
+/** The token of this tab. @returns {string | null} */
+export function tokenNow() {
+  return sessionStorage.getItem(TOKEN);
+}
+
+/** Signs in with a token, or forgets that of this tab. @param {string | null} token */
+export function takeToken(token) {
+  if (token === null) sessionStorage.removeItem(TOKEN);
+  else {
+    sessionStorage.setItem(TOKEN, token);
+    signedOut.value = null;
+  }
+}
+
+/** The server asks for a sign-in. @param {string} message @param {string | null} used  the token that it refused */
+function leave(message, used) {
+  // A request of before the present sign-in says nothing about that.
+  if (used !== tokenNow()) return;
+  sessionStorage.removeItem(TOKEN);
+  signedOut.value = message;
+}
+
 /** A refusal of the server, in its words. */
 export class Refused extends Error {
   /** @param {number} status @param {string} code @param {string} message */
@@ -42,9 +72,18 @@ export function act(name, document, stop) {
   return documentOf(asked(name, {}, { method: 'POST', headers, body: JSON.stringify(document), signal: stop }), stop);
 }
 
-/** Calls an operation of a service. @param {string} service  its signing name @param {string} operation @param {Record<string, unknown>} [request] @param {AbortSignal} [stop] */
-export function call(service, operation, request = {}, stop) {
-  return act('call', { service, operation, request }, stop);
+/**
+ * Calls an operation of a service.
+ * @param {string} service  its signing name @param {string} operation @param {Record<string, unknown>} [request] @param {AbortSignal} [stop]
+ * @param {string} [region]  default: the server's
+ */
+export function call(service, operation, request = {}, stop, region = '') {
+  return act('call', { service, operation, request, region }, stop);
+}
+
+/** The region of a resource. @param {string} arn */
+export function regionOf(arn) {
+  return arn.split(':')[3] ?? '';
 }
 
 /**
@@ -63,6 +102,7 @@ export async function actLines(name, document, onLine, stop) {
 
 /** @param {Promise<Response>} asking @param {(document: any) => void} onLine @param {AbortSignal} stop */
 async function lines(asking, onLine, stop) {
+  const used = tokenNow();
   const answer = await asking;
   if (!answer.ok || !answer.body) {
     await documentOf(Promise.resolve(answer), stop);
@@ -78,6 +118,7 @@ async function lines(asking, onLine, stop) {
       rest = /** @type {string} */ (parts.pop());
       for (const line of parts) {
         const document = JSON.parse(line);
+        if (document.error === SIGN_IN) leave(document.message, used);
         if (document.error !== undefined && document.message !== undefined) throw new Refused(answer.status, document.error, document.message);
         onLine(document);
       }
@@ -95,9 +136,12 @@ async function asked(name, query, more) {
     if (value !== null && value !== undefined && value !== '') words.set(key, String(value));
   }
   const search = words.toString();
+  const token = name === OPENING ? null : tokenNow();
+  const headers = { ...more.headers, ...(token === null ? {} : { authorization: `Bearer ${token}` }) };
   try {
-    const answer = await fetch(`/console/api/${name}${search ? `?${search}` : ''}`, { cache: 'no-store', ...more });
+    const answer = await fetch(`/console/api/${name}${search ? `?${search}` : ''}`, { cache: 'no-store', ...more, headers });
     reachable.value = true;
+    if (answer.status === 401 && name !== OPENING) leave((await answer.clone().json().catch(() => ({}))).message ?? 'This console asks you to sign in.', token);
     return answer;
   } catch (problem) {
     if (more.signal?.aborted) throw problem;

@@ -1,13 +1,15 @@
 // The page: which address shows which part, and the rail beside it.
 
 import { effect, html, render, signal, useEffect, useState } from './vendor.js';
-import { reachable, read } from './api.js';
+import { reachable, read, signedOut } from './api.js';
 import { Icon } from './icons.js';
+import { enter } from './login.js';
 import { ProjectBanner } from './project.js';
 import { route } from './navigation.js';
 import { FIRST, PAGES } from './pages.js';
 import { Problem } from './parts.js';
 import { format } from './route.js';
+import { loadStyle } from './styles.js';
 
 /** @type {any} */
 const server = signal(null);
@@ -19,7 +21,7 @@ async function look() {
     server.value = await read('me');
     trouble.value = null;
   } catch (problem) {
-    trouble.value = problem;
+    trouble.value = /** @type {any} */ (problem).status === 401 ? null : problem;
   }
 }
 
@@ -36,7 +38,8 @@ function Rail() {
     <a class="brand" href=${format('')}><img src="/console/static/mark.svg" alt="" width="22" height="22" />Statewright</a>
     ${GROUPS.map(([group, words]) => html`${words && items(group).length ? html`<h2 class="group">${words}</h2>` : null}${group === 'foot' ? html`<div class="space"></div>` : null}${items(group)}`)}
     <div class="foot"><span class=${reachable.value ? 'dot ok' : 'dot fail'}></span>
-      ${reachable.value ? 'connected' : 'not connected'} <code>${location.host}</code></div>
+      ${reachable.value ? 'connected' : 'not connected'} <code>${location.host}</code>
+      ${server.value && !server.value.mayWrite ? html`<span class="badge t-idle">read only</span>` : null}</div>
   </nav>`;
 }
 
@@ -45,14 +48,7 @@ const loaded = new Map();
 
 /** Loads the module of a page, and its style sheet before it. @param {import('./pages.js').PageEntry} entry */
 async function load({ load: module, style }) {
-  const address = `/console/static/${style}`;
-  if (style && !document.querySelector(`link[href="${address}"]`)) {
-    const link = Object.assign(document.createElement('link'), { rel: 'stylesheet', href: address });
-    await new Promise((done, failed) => {
-      Object.assign(link, { onload: done, onerror: failed });
-      document.head.append(link);
-    });
-  }
+  if (style) await loadStyle(style);
   return module();
 }
 
@@ -62,12 +58,18 @@ function Page() {
   const entry = Object.hasOwn(PAGES, name) ? PAGES[name] : null;
   const [, setCount] = useState(0);
   const [problem, setProblem] = useState(/** @type {any} */ (null));
+  const more = () => setCount((/** @type {number} */ count) => count + 1);
   const again = () => {
-    if (!entry || loaded.has(name)) return;
+    if (!entry) return;
+    if (loaded.has(name)) {
+      // It may have come between the first drawing of this part and now, for one that is gone.
+      more();
+      return;
+    }
     load(entry).then(({ Page: found }) => {
       loaded.set(name, found);
       setProblem(null);
-    }, () => setProblem(new Error('A part of the page could not be loaded.'))).finally(() => setCount((/** @type {number} */ count) => count + 1));
+    }, () => setProblem(new Error('A part of the page could not be loaded.'))).finally(more);
   };
   useEffect(again, [name]);
   if (!entry) {
@@ -79,7 +81,17 @@ function Page() {
   return html`<${Found} key=${`${name} ${now.id}`} route=${now} server=${server.value} />`;
 }
 
+/** The page that asks for a link, which most servers never show. */
+function SignIn() {
+  const [Form, setForm] = useState(/** @type {any} */ (null));
+  useEffect(() => {
+    load({ title: '', style: 'forms.css', load: () => import('./sign_in.js') }).then(({ Page: found }) => setForm(() => found), () => {});
+  }, []);
+  return html`<main class="main" id="main">${Form ? html`<${Form} />` : html`<p class="pad" role="status">${signedOut.value}</p>`}</main>`;
+}
+
 function App() {
+  if (signedOut.value !== null) return html`<${Rail} /><${SignIn} />`;
   return html`<${Rail} /><main class="main" id="main"><${ProjectBanner} />
     ${trouble.value ? html`<${Problem} problem=${trouble.value} again=${look} />` : null}
     <${Page} /></main>`;
@@ -91,7 +103,10 @@ effect(() => {
   document.title = `${id ? id.split(':').pop() : title} · Statewright`;
 });
 
-look();
+await enter();
+effect(() => {
+  if (signedOut.value === null) look();
+});
 const root = /** @type {HTMLElement} */ (document.getElementById('app'));
 root.textContent = '';
 render(html`<${App} />`, root);

@@ -10,13 +10,13 @@ import { go } from './navigation.js';
 import { Problem } from './parts.js';
 import { useRead } from './reading.js';
 import { format } from './route.js';
-import { styled } from './styles.js';
+import { loadStyle } from './styles.js';
 import { visitWords } from './what_if_words.js';
 
 const ROWS = 200;
 
 // Graph and payloads look as on the page of an execution.
-await styled('run.css');
+await loadStyle('run.css');
 
 /** @param {any} props */
 export function Page({ route: { query }, server }) {

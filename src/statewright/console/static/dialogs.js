@@ -1,6 +1,7 @@
 // Dialogs: a form over the page, and the question before something that cannot be undone.
 
 import { html, useEffect, useRef, useState } from './vendor.js';
+import { loadStyle } from './styles.js';
 
 /**
  * A modal dialog. Escape and the button at its head close it; the focus returns to where it was.
@@ -25,16 +26,39 @@ export function Dialog({ title, onClose, wide = false, children }) {
  */
 export function useAction() {
   const [held, setHeld] = useState({ isBusy: false, problem: /** @type {Error | null} */ (null) });
+  // The button is drawn as disabled a moment later: a double click comes before.
+  const isTaken = useRef(false);
   const run = async (/** @type {() => Promise<void>} */ action) => {
+    if (isTaken.current) return;
+    isTaken.current = true;
     setHeld({ isBusy: true, problem: null });
     try {
       await action();
       setHeld({ isBusy: false, problem: null });
     } catch (problem) {
       setHeld({ isBusy: false, problem: /** @type {Error} */ (problem) });
+    } finally {
+      isTaken.current = false;
     }
   };
   return { ...held, run };
+}
+
+/**
+ * A dialog that is loaded when it is first opened, with the style sheet of forms.
+ * @param {() => Promise<(props: any) => any>} load
+ * @returns {{Shown: ((props: any) => any) | null, isBusy: boolean, problem: Error | null, open: () => void, close: () => void}}
+ */
+export function useDialog(load) {
+  const [held, setHeld] = useState({ Shown: /** @type {((props: any) => any) | null} */ (null) });
+  const { isBusy, problem, run } = useAction();
+  const open = () => run(async () => {
+    const [Shown] = await Promise.all([load(), loadStyle('forms.css')]).catch(() => {
+      throw new Error('A part of the page could not be loaded.');
+    });
+    setHeld({ Shown });
+  });
+  return { Shown: held.Shown, isBusy, problem, open, close: () => setHeld({ Shown: null }) };
 }
 
 /**

@@ -7,7 +7,7 @@ import { duration } from './format.js';
 import { Json, Lines, MOST_LINES } from './json.js';
 import { Problem } from './parts.js';
 import { useRead } from './reading.js';
-import { styled } from './styles.js';
+import { loadStyle } from './styles.js';
 
 const MOST_VARIABLES = 100;
 
@@ -16,7 +16,7 @@ export function Evaluated({ arn, visit }) {
   // Read again when the visit has gone on: its attempts, and its end.
   const { found, problem, again } = useRead('run/explain', { arn, event: visit.begin, _: visit.end || visit.attempts.length });
   useEffect(() => {
-    styled('evaluated.css').catch(() => {});
+    loadStyle('evaluated.css').catch(() => {});
   }, []);
   if (problem && !found) return /** @type {any} */ (problem).status >= 500 ? html`<${Problem} problem=${problem} again=${again} />` : html`<p class="faint pad">${problem.message}</p>`;
   if (!found) return html`<p class="faint pad">Computing…</p>`;

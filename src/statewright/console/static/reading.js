@@ -1,7 +1,7 @@
 // A read of the server as a part of the page: its document, what went wrong, and reading it again.
 
 import { useEffect, useRef, useState } from './vendor.js';
-import { read } from './api.js';
+import { call, read } from './api.js';
 import { connection, watch } from './live.js';
 
 /**
@@ -90,4 +90,25 @@ export function usePages(name, query, rows) {
     return () => stop.abort();
   }, [key]);
   return { ...held, more: () => load(held.next), again: () => load(null) };
+}
+
+/**
+ * Calls an operation when the page opens and whenever its request changes.
+ * @param {string} service @param {string} operation @param {Record<string, unknown>} request @param {string} [region]
+ * @returns {{found: any, problem: Error | null, again: () => void}}
+ */
+export function useCall(service, operation, request, region = '') {
+  const key = JSON.stringify([service, operation, request, region]);
+  const [held, setHeld] = useState(/** @type {any} */ ({ key: '', found: null, problem: null }));
+  const [turn, setTurn] = useState(0);
+  useEffect(() => {
+    const stop = new AbortController();
+    call(service, operation, request, stop.signal, region).then(
+      (found) => setHeld({ key, found, problem: null }),
+      (problem) => stop.signal.aborted || setHeld({ key, found: null, problem }),
+    );
+    return () => stop.abort();
+  }, [key, turn]);
+  const isCurrent = held.key === key;
+  return { found: isCurrent ? held.found : null, problem: isCurrent ? held.problem : null, again: () => setTurn((/** @type {number} */ count) => count + 1) };
 }

@@ -14,6 +14,7 @@ import { Problem } from './parts.js';
 import { makePayloads } from './payloads.js';
 import { format } from './route.js';
 import { RunActions } from './run_actions.js';
+import { WaitingBanner } from './waiting.js';
 
 /** @param {any} props */
 export function Page({ route: { id: arn, query }, server }) {
@@ -44,7 +45,7 @@ function Run({ run, live, arn, query, icons, server, reload }) {
   const mode = { isFollowing: !query.at, isRunning: live.isRunning, news: live.news, follow: () => set({ at: null }), pause: () => set({ at: run.length }) };
   useKeys({ run, at, state, visit, onAt, set });
   return html`<${Head} run=${run} head=${live.head} arn=${arn} at=${at} state=${state} visit=${visit} server=${server} reload=${reload} live=${live} /><${Notices} live=${live} run=${run} />
-    <${Banner} run=${run} onSelect=${onSelect} />
+    <${Banner} run=${run} onSelect=${onSelect} /><${WaitingBanner} run=${run} arn=${arn} server=${server} reload=${reload} />
     <div class="stage"><${Graph} run=${run} at=${at} selected=${name} icons=${icons} onSelect=${onSelect} />
       <${Panel} run=${run} name=${name} visit=${visit} at=${at} tab=${query.tab ?? (visit && visit.end && visit.status !== 'failed' ? 'changes' : 'input')} payloads=${payloads} icons=${icons}
         onTab=${(/** @type {string} */ tab) => set({ tab })} onVisit=${(/** @type {any} */ one) => set({ state: name, visit: one.index })} /></div>

@@ -2,8 +2,13 @@
 
 import { html } from './vendor.js';
 import { CostButton } from './cost_button.js';
+import { useDialog } from './dialogs.js';
 import { ExportButton, ShareButton } from './export_button.js';
+import { forkPoint } from './fork_point.js';
+import { plain } from './format.js';
+import { Icon } from './icons.js';
 import { PinAction } from './pin.js';
+import { format } from './route.js';
 import { CompareButton, WhatIfButton } from './run_comparisons.js';
 
 /**
@@ -12,9 +17,49 @@ import { CompareButton, WhatIfButton } from './run_comparisons.js';
  */
 
 /** Components with ActionProps, in their order. @type {((props: ActionProps) => any)[]} */
-const ACTIONS = [CompareButton, WhatIfButton, CostButton, ShareButton, ExportButton, PinAction];
+const ACTIONS = [CompareButton, WhatIfButton, CostButton, ShareButton, ExportButton, PinAction, Stop, Redrive, Again, Fork];
 
 /** @param {ActionProps} props */
 export function RunActions(props) {
   return html`<div class="actions">${ACTIONS.map((Action) => html`<${Action} ...${props} />`)}</div>`;
+}
+
+/** A button with a dialog behind it. @param {any} props */
+function Behind({ load, icon, look = '', title, isOff = false, words, ...given }) {
+  const { Shown, isBusy, problem, open, close } = useDialog(load);
+  return html`<button class=${`action ${look}`} disabled=${isOff || isBusy} title=${title} onClick=${open}><${Icon} name=${icon} size=${14} />${words}</button>
+    ${problem ? html`<span class="fail" role="alert">${problem.message}</span>` : null}${Shown ? html`<${Shown} ...${given} onClose=${close} />` : null}`;
+}
+
+/** @param {ActionProps} props */
+function Stop({ run, arn, server, reload }) {
+  if (!server?.mayWrite || run.head.status !== 'RUNNING') return null;
+  return html`<${Behind} icon="stop" words="Stop…" load=${() => import('./run_dialogs.js').then((one) => one.StopDialog)} run=${run} arn=${arn} reload=${reload} />`;
+}
+
+/** @param {ActionProps} props */
+function Redrive({ run, arn, server, reload }) {
+  const { status } = run.head;
+  if (!server?.mayWrite || status === 'RUNNING' || status === 'SUCCEEDED') return null;
+  return html`<${Behind} icon="again" words="Redrive…" load=${() => import('./run_dialogs.js').then((one) => one.RedriveDialog)} run=${run} arn=${arn} reload=${reload} />`;
+}
+
+/** One like it. @param {ActionProps} props */
+function Again({ run, arn, server }) {
+  if (!server?.mayWrite || run.head.mapRunArn) return null;
+  const target = run.head.aliasArn ?? run.head.versionArn ?? run.head.machineArn;
+  return html`<a class="action" href=${format('start', target, { like: arn })}><${Icon} name="plus" size=${14} />New like this</a>`;
+}
+
+/** @param {ActionProps} props */
+function Fork({ run, arn, state, visit, server }) {
+  if (!server?.mayWrite || run.head.mapRunArn) return null;
+  const point = forkPoint(run, state, visit);
+  return html`<${Behind} icon="fork" look="primary" words=${point ? `Fork from ${shortened(plain(point.state.name))}` : 'Fork'} isOff=${!point}
+    title=${point ? plain(point.state.name) : 'A fork begins at a state that was reached: choose one'} load=${() => import('./fork.js').then((one) => one.ForkDialog)} run=${run} arn=${arn} point=${point} chosen=${state?.name ?? ''} />`;
+}
+
+/** @param {string} name */
+function shortened(name) {
+  return name.length > 32 ? `${name.slice(0, 31)}…` : name;
 }

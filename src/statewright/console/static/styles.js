@@ -1,7 +1,7 @@
-// Style sheets of parts that stand on more than one page.
+// Style sheets that a part of the page brings, loaded once, before it is shown.
 
-/** Loads a style sheet, once. @param {string} name */
-export async function styled(name) {
+/** @param {string} name  of a file beside this one */
+export async function loadStyle(name) {
   const address = `/console/static/${name}`;
   if (document.querySelector(`link[href="${address}"]`)) return;
   const link = Object.assign(document.createElement('link'), { rel: 'stylesheet', href: address });

@@ -9,7 +9,7 @@ import { makeRun } from './model.js';
 import { go } from './navigation.js';
 import { Problem } from './parts.js';
 import { format } from './route.js';
-import { styled } from './styles.js';
+import { loadStyle } from './styles.js';
 import { Batch } from './what_if_batch.js';
 import { Result } from './what_if_result.js';
 import { prettyDefinition } from './what_if_words.js';
@@ -17,7 +17,7 @@ import { prettyDefinition } from './what_if_words.js';
 const MOST_VERSIONS = 100;
 
 // Timelines look as on the page of an execution.
-await styled('run.css');
+await loadStyle('run.css');
 
 /** @param {any} props */
 export function Page({ route: { id: arn, query }, server }) {

@@ -45,7 +45,7 @@ class Wish:
 
 
 @dataclass(slots=True)
-class _Moment:
+class Moment:
     """The input and variables of an execution as it entered a state."""
 
     input: Payload
@@ -73,10 +73,7 @@ class Forks:
         row = await self._names.row_of(wish.execution_arn)
         old = Head.decode(row.head)
         target = await self._target(old, wish)
-        if wish.state not in target.program.scopes[0].states:
-            inside = any(wish.state in scope.states for scope in target.program.scopes)
-            why = "is inside a Parallel or Map: begin at that" if inside else "is no state of the state machine"
-            raise ApiError("ValidationException", f"'{wish.state}' {why}.")
+        _check_state(target, wish.state)
         moment = await self._moment(row.id, wish, set(target.program.scopes[0].states))
         given = _read(wish.input, "input") if wish.input is not None else moment.input
         variables = {**moment.variables, **(wish.variables or {})}
@@ -98,6 +95,13 @@ class Forks:
         self._names.remember(arn, live.id)
         return Started(arn, live.row.started_ms)
 
+    async def moment(self, wish: Wish) -> Moment:
+        """The input and the variables that a fork would begin with, unless others are given. Raises: see `fork`."""
+        row = await self._names.row_of(wish.execution_arn)
+        target = await self._target(Head.decode(row.head), wish)
+        _check_state(target, wish.state)
+        return await self._moment(row.id, wish, set(target.program.scopes[0].states))
+
     async def _target(self, old: Head, wish: Wish) -> Target:
         """The target of the fork: another machine's or version's definition, or the old execution's own revision."""
         if old.map_run:
@@ -115,10 +119,10 @@ class Forks:
         if most is not None and variables_bytes(variables) > most:
             raise ApiError("ValidationException", f"The variables are longer than {most:,} bytes of JSON.")
 
-    async def _moment(self, execution: int, wish: Wish, top: set[str]) -> _Moment:
+    async def _moment(self, execution: int, wish: Wish, top: set[str]) -> Moment:
         """The state's input and the variables of the machine's own scope when it was entered. Raises: ApiError."""
         variables: dict[str, Json] = {}
-        found: _Moment | None = None
+        found: Moment | None = None
         visit = 0
         async for event in self._history(execution):
             details = event.details or {}
@@ -127,7 +131,7 @@ class Forks:
                 continue
             if event.type.endswith("StateEntered") and name == wish.state:
                 visit += 1
-                found = _Moment(_payload(details.get("input")), dict(variables))
+                found = Moment(_payload(details.get("input")), dict(variables))
                 if visit == wish.visit:
                     break
             elif event.type.endswith("StateExited"):
@@ -137,7 +141,7 @@ class Forks:
         if found is None:
             if wish.input is not None and wish.machine_arn is not None:
                 # A state that the other definition adds: its input was given with the request.
-                return _Moment(Payload(None), variables)
+                return Moment(Payload(None), variables)
             raise ApiError("StateNotReached", f"The execution has not entered the state '{wish.state}'.")
         if wish.visit is not None and visit < wish.visit:
             text = f"The execution has not entered '{wish.state}' {wish.visit} times: {visit}."
@@ -153,6 +157,13 @@ class Forks:
                     if event.id >= at:
                         yield event
             at = pages[-1].first + pages[-1].count
+
+
+def _check_state(target: Target, state: str) -> None:
+    if state not in target.program.scopes[0].states:
+        inside = any(state in scope.states for scope in target.program.scopes)
+        why = "is inside a Parallel or Map: begin at that" if inside else "is no state of the state machine"
+        raise ApiError("ValidationException", f"'{state}' {why}.")
 
 
 def _read(text: str, what: str) -> Payload:

@@ -19,7 +19,8 @@ from statewright.cli.local.schemas.words import (
     whole,
 )
 from statewright.config import AUTHORISATIONS, ISOLATIONS, MOST_TIME_SCALE, TOKEN_METHODS, Connection
-from statewright.config_tables import PAYLOADS, PROJECT, TABLES
+from statewright.config_console import LOGINS, PAYLOADS
+from statewright.config_tables import PROJECT, TABLES
 from statewright.limits import API_RATES, PROFILES, Limits
 from statewright.payload import JsonObject
 
@@ -55,7 +56,16 @@ def schema() -> JsonObject:
         "jobs": about("How ECS tasks and Batch jobs run.", record({"engine": TEXT, "slots": whole(), "images": TEXTS})),
         "http": about("Exceptions to what is refused over HTTP.", record({"origins": NAMES, "allow": NAMES})),
         "console": about(
-            "What the console shows of payloads.", record({"redact": NAMES, "payloads": one_of(PAYLOADS)})
+            "Who has to sign in to the console, and what it shows of payloads.",
+            record(
+                {
+                    "login": one_of(LOGINS),
+                    "trust_header": TEXT,
+                    "proxies": NAMES,
+                    "redact": NAMES,
+                    "payloads": one_of(PAYLOADS),
+                }
+            ),
         ),
         "issuers": about("Files with the keys (JWKS) of issuers of tokens, by issuer.", TEXTS),
         "extensions": about("Accept what only Statewright has in definitions.", TRUTH),
