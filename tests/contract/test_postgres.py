@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
@@ -88,7 +89,7 @@ def test_an_owner_whose_lease_was_taken_changes_no_entry(address, made):
         assert await alice.catalogue.next_number("n") == 1
         rows(address, "UPDATE shard SET lease_until_ms = 0")
         await bob.open("bob")
-        writes = {
+        writes: dict[str, Callable[[], Awaitable[object]]] = {
             "entry": lambda: alice.catalogue.write([EntryRow("a", "new", "", 0, 1, b"")]),
             "deletion": lambda: alice.catalogue.write([], [("a", "kept")]),
             "number": lambda: alice.catalogue.next_number("n"),
