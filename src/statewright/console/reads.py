@@ -11,7 +11,7 @@ from typing import Final
 
 from statewright import __version__
 from statewright.api.operations import App
-from statewright.console import calls, executions, machines, run_reads
+from statewright.console import bulk, calls, executions, machines, overview, run_reads, search
 from statewright.console.asked import Answer, Asked
 from statewright.console.context import Console
 from statewright.console.drawings import icons
@@ -39,9 +39,12 @@ READS: Final[Mapping[str, Read]] = {
     "me": me,
     **executions.READS,
     **machines.READS,
+    **overview.READS,
+    **search.READS,
     **run_reads.READS,
 }
 ACTIONS: Final[Mapping[str, Read]] = {
+    **bulk.ACTIONS,
     **calls.ACTIONS,
 }
 
