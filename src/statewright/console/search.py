@@ -62,7 +62,7 @@ def texts_of(row: Row) -> Texts:
 
 
 async def search(console: Console, asked: Asked) -> Lines:
-    """Executions by all filters: lines `{rows}` as they are found, and `{looked, lookedBackMs}` after each slice.
+    """Executions by all filters: lines `{rows}` as they are found, and `{looked, lookedBackMs, cursor}` after each slice.
 
     The last line has `next`, the cursor to continue from once `limit` rows are found, and `null` at the end of the
     list. A row is as in `executions`, with `found`: `{where, before, match, after}`.
@@ -85,7 +85,7 @@ async def _lines(app: App, filters: Filters, after: Started | None, limit: int) 
         if hits:
             yield {"rows": await _rows(app, hits)}
         found += len(hits)
-        yield {"looked": looked, "lookedBackMs": place[0] if place else None}
+        yield {"looked": looked, "lookedBackMs": place[0] if place else None, "cursor": cursor_of(place) if place else None}
         if found == limit:
             yield {"next": cursor_of(place) if place else None, "nowMs": app.clock.now_ms()}
             return

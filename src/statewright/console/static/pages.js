@@ -8,10 +8,11 @@
 
 /** @type {Record<string, PageEntry>} */
 export const PAGES = {
-  executions: { title: 'Executions', icon: 'list', group: 'main', load: () => import('./executions.js') },
-  machines: { title: 'State machines', icon: 'machine', group: 'main', load: () => import('./machines.js') },
+  overview: { title: 'Overview', icon: 'grid', group: 'main', style: 'lists.css', load: () => import('./overview.js') },
+  machines: { title: 'State machines', icon: 'machine', group: 'main', style: 'lists.css', load: () => import('./machines.js') },
+  executions: { title: 'Executions', icon: 'list', group: 'main', style: 'lists.css', load: () => import('./executions.js') },
   execution: { title: 'Execution', of: 'executions', style: 'run.css', load: () => import('./run.js') },
 };
 
 /** The page of the address /console itself. */
-export const FIRST = 'executions';
+export const FIRST = 'overview';

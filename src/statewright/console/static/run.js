@@ -4,7 +4,7 @@ import { html, useEffect, useMemo, useState } from './vendor.js';
 import { read } from './api.js';
 import { go, route } from './navigation.js';
 import { Deck } from './deck.js';
-import { count, dollars, duration, instant, iso, offset } from './format.js';
+import { count, dollars, duration, instant, iso, offset, zoneName } from './format.js';
 import { Graph } from './graph.js';
 import { Icon, StatusBadge } from './icons.js';
 import { begunBy, firstSelection, makeRun, origin, visitAt } from './model.js';
@@ -76,7 +76,7 @@ function Head(props) {
       ${isScrubbed ? html`<span class="badge t-accent"><${Icon} name="clock" size=${12} />as it was at ${offset(run.timeAt(at))}</span>` : null}
       <button class="plain" aria-label="Copy the ARN" title=${head.arn} onClick=${() => navigator.clipboard?.writeText(head.arn)}><${Icon} name="copy" /></button>
       ${head.status === 'RUNNING' ? html`<button class="action" onClick=${reload}>Read again</button>` : null}<${RunActions} ...${props} /></div>
-    <dl class="factbar">${fact('Started', instant(head.startedMs), 'UTC', iso(head.startedMs))}
+    <dl class="factbar">${fact('Started', instant(head.startedMs), zoneName(), iso(head.startedMs))}
       ${fact('Duration', duration(run.endMs), head.status === 'RUNNING' ? 'so far' : '')}
       ${fact('Transitions', count(head.transitions))}${fact('Retries', count(head.retries))}
       ${fact('History', run.length.toLocaleString('en-GB'), 'events')}${fact('Cost in the cloud', dollars(head.usd), 'estimate')}
