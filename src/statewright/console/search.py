@@ -62,7 +62,7 @@ def texts_of(row: Row) -> Texts:
 
 
 async def search(console: Console, asked: Asked) -> Lines:
-    """Executions by all filters: lines `{rows}` as they are found, and `{looked, lookedBackMs, cursor}` after each slice.
+    """Executions by all filters: lines `{rows}` as they are found, then `{looked, lookedBackMs, cursor}` of each slice.
 
     The last line has `next`, the cursor to continue from once `limit` rows are found, and `null` at the end of the
     list. A row is as in `executions`, with `found`: `{where, before, match, after}`.
@@ -85,9 +85,10 @@ async def _lines(app: App, filters: Filters, after: Started | None, limit: int) 
         if hits:
             yield {"rows": await _rows(app, hits)}
         found += len(hits)
-        yield {"looked": looked, "lookedBackMs": place[0] if place else None, "cursor": cursor_of(place) if place else None}
+        back_ms, cursor = (place[0], cursor_of(place)) if place else (None, None)
+        yield {"looked": looked, "lookedBackMs": back_ms, "cursor": cursor}
         if found == limit:
-            yield {"next": cursor_of(place) if place else None, "nowMs": app.clock.now_ms()}
+            yield {"next": cursor, "nowMs": app.clock.now_ms()}
             return
     yield {"next": None, "nowMs": app.clock.now_ms()}
 
@@ -172,7 +173,7 @@ def matching(
     size = 0
     for row in rows:
         size += len(row.head) + len(row.tail)
-        if not _may_match(row, wanted):
+        if not _has(row, wanted):
             continue
         one = met(query, reveal(row))
         if one is not None:
@@ -180,15 +181,17 @@ def matching(
     return found, size
 
 
-def _may_match(row: Row, wanted: Sequence[tuple[str, bytes]]) -> bool:
+def may_match(row: Row, query: Query) -> bool:
+    """False if a row cannot meet a query; looks at its bytes alone."""
+    return _has(row, needles(query))
+
+
+def _has(row: Row, wanted: Sequence[tuple[str, bytes]]) -> bool:
     head, tail = row.head.lower(), row.tail.lower()
     for place, needle in wanted:
-        if place == "head":
-            is_there = needle in head or _ESCAPE in head
-        elif place == "tail":
-            is_there = needle in tail or _ESCAPE in tail
-        else:
-            is_there = needle in head or needle in tail or _ESCAPE in head or _ESCAPE in tail
+        # Letters may be written as escapes.
+        is_there = place != "tail" and (needle in head or _ESCAPE in head)
+        is_there = is_there or (place != "head" and (needle in tail or _ESCAPE in tail))
         if not is_there:
             return False
     return True

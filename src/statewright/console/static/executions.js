@@ -35,7 +35,7 @@ export function Page({ route: { query }, server }) {
     const from = found.lookedBackMs ?? now;
     return found.rows ? countBy(found.rows, from, Math.max(from + 1, Number(query.until) || now)) : null;
   }, [searched, counted, found.rows, found.lookedBackMs, now]);
-  const words = !histogram ? '' : searched ? plural(found.rows?.length ?? 0, 'found') .replace('founds', 'found') : counted.isWhole ? plural(counted.counted, 'execution') : `newest ${counted.counted.toLocaleString('en-GB')}`;
+  const words = !histogram ? '' : searched ? `${(found.rows?.length ?? 0).toLocaleString('en-GB')} found` : counted.isWhole ? plural(counted.counted, 'execution') : `newest ${counted.counted.toLocaleString('en-GB')}`;
   const isFiltered = Object.values(filters).some(Boolean);
   const mistake = found.problem && found.problem.status >= 400 && found.problem.status < 500 ? found.problem : null;
   return html`<header class="head list-head"><h1>Executions</h1><div class="actions">
@@ -86,7 +86,7 @@ function SearchBox({ text, mistake, onSearch }) {
 function Progress({ found, now }) {
   const back = found.lookedBackMs === null ? '' : ` to ${moment(found.lookedBackMs, now)}`;
   const isWhole = !found.isReading && !found.isStopped && !found.next;
-  const words = found.isReading ? `Looked back${back}, at ${plural(found.looked, 'execution')}` : isWhole ? `Looked at all ${plural(found.looked, 'execution')}` : `${found.isStopped ? 'Stopped' : 'Paused'}; looked back${back}, at ${plural(found.looked, 'execution')}`;
+  const words = found.isReading ? `Looked back${back}, at ${plural(found.looked, 'execution')}` : isWhole ? `Looked at all ${plural(found.looked, 'execution')}` : `${found.isStopped ? 'Stopped' : `${found.rows?.length ?? 0} found`}; looked back${back}, at ${plural(found.looked, 'execution')}`;
   return html`<div class="note progress"><span role="status">${words}.</span>
     ${found.isReading ? html`<button class="link" onClick=${found.stop}>Stop</button>` : found.next ? html`<button class="link" onClick=${found.more}>Look further</button>` : null}</div>`;
 }

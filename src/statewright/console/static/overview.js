@@ -39,7 +39,7 @@ function Parts({ found }) {
     </div>
     <${Day} chart=${chart} now=${now} />
     <div class="cards">
-      <${Card} title="Oldest that run" address=${list({ status: 'RUNNING' })} rows=${found.oldest} none="Nothing runs." row=${(/** @type {any} */ one) => html`<td><${Name} one=${one} /></td><td><bdi>${one.machine}</bdi></td><td title=${iso(one.startedMs)}>for ${duration(Math.max(0, now - one.startedMs))}</td>`} />
+      <${Card} title="Oldest running" address=${list({ status: 'RUNNING' })} rows=${found.oldest} none="Nothing runs." row=${(/** @type {any} */ one) => html`<td><${Name} one=${one} /></td><td><bdi>${one.machine}</bdi></td><td title=${iso(one.startedMs)}>for ${duration(Math.max(0, now - one.startedMs))}</td>`} />
       <${Card} title="Latest failures" address=${list({ status: 'failed' })} rows=${found.failures} none="Nothing has failed." row=${(/** @type {any} */ one) => html`<td><${Name} one=${one} /></td><td title=${one.cause ?? ''}>${one.error ? html`<span class="fail"><bdi>${one.error}</bdi></span>` : html`<${StatusBadge} status=${one.status} />`}</td><td title=${iso(one.startedMs)}>${ago(one.stoppedMs ?? one.startedMs, now)}</td>`} />
       <${Card} title="Deepest queues" address=${Object.hasOwn(PAGES, 'queues') ? format('queues') : ''} rows=${found.queues} none="No queue has messages." row=${(/** @type {any} */ one) => html`<td><bdi>${one.name}</bdi></td><td></td><td>${plural(one.visible, 'message')}</td>`} />
       <${Card} title="Throttled functions, 24 hours" address=${Object.hasOwn(PAGES, 'functions') ? format('functions') : ''} rows=${found.throttled} none="No function was throttled." row=${(/** @type {any} */ one) => html`<td><bdi>${one.name}</bdi></td><td></td><td>${plural(one.throttles, 'time')}</td>`} />
@@ -69,7 +69,7 @@ function Day({ chart, now }) {
   const most = Math.max(1, ...started, ...failed);
   const tall = (/** @type {number} */ n) => (n ? Math.max(2, (n / most) * (TALL - 6)) : 0);
   const words = `Last 24 hours: ${plural(sum(started), 'start')}, ${plural(sum(failed), 'failure')}; at most ${plural(most, 'start')} in an hour`;
-  return html`<section class="card day" aria-label="Last 24 hours"><header><h2>Last 24 hours</h2><div class="legend"><span><i></i>started ${count(sum(started))}</span><span><i class="s-fail"></i>failed ${count(sum(failed))}</span><span>highest hour ${count(Math.max(0, ...started))}</span></div></header>
+  return html`<section class="card day" aria-label="Last 24 hours"><header><h2>Last 24 hours</h2><div class="legend"><span><i></i>started ${count(sum(started))}</span><span><i class="s-fail"></i>failed ${count(sum(failed))}</span><span>highest hour ${count(Math.max(0, ...started))}</span><span>from metrics, with child executions of Maps</span></div></header>
     <svg viewBox=${`0 0 ${started.length * 20} ${TALL}`} preserveAspectRatio="none" role="img" aria-label=${words}><path class="h-line" d=${`M0 ${TALL - 0.5}H${started.length * 20}`} />
       ${started.map((/** @type {number} */ n, /** @type {number} */ place) => html`<g><title>${`${moment(fromMs + place * stepMs, now)}: ${n} started, ${failed[place]} failed`}</title><rect fill="transparent" x=${place * 20} y="0" width="20" height=${TALL} /><rect class="h-idle" x=${place * 20 + 2} y=${TALL - tall(n)} width="9" height=${tall(n)} /><rect class="h-fail" x=${place * 20 + 11} y=${TALL - tall(failed[place])} width="6" height=${tall(failed[place])} /></g>`)}</svg>
     <div class="ends"><span title=${iso(fromMs)}>${moment(fromMs, now)}</span><span>now</span></div>

@@ -20,7 +20,9 @@ export function Rows({ rows, now, isSearch, chosen, onChoose, more, moreWords })
   useEffect(look, []);
   const part = windowOf(rows.length, view.scrolled, view.room, ROW);
   const shown = rows.slice(part.first, part.last);
-  const most = mostOf(rows.slice(0, 200).map((row) => tookMs(row, now)));
+  const first = rows.slice(0, 200);
+  const over = first.filter((row) => row.stoppedMs !== null);
+  const most = mostOf((over.length ? over : first).map((row) => tookMs(row, now)));
   const focus = (/** @type {number} */ place) => {
     const row = rows[place];
     if (!row) return;
@@ -80,9 +82,9 @@ function One({ row, index, now, most, isSearch, isChosen, onToggle, onFocus }) {
       <button class="copy" aria-label=${`Copy the ARN of ${row.name}`} title=${row.arn} onClick=${() => navigator.clipboard?.writeText(row.arn)}><${Icon} name="copy" size=${12} /></button></td>
     <td class="quiet"><a href=${format('executions', '', { machine: row.machineArn })} title="Executions of this state machine alone"><bdi>${row.machine}</bdi></a></td>
     <td class="quiet" title=${iso(row.startedMs)}>${ago(row.startedMs, now)}</td>
-    <td class="took" title=${row.stoppedMs === null ? `since ${iso(row.startedMs)}` : `until ${iso(row.stoppedMs)}`}><span class=${`bar b-${TONES[row.status] ?? 'idle'}`} ref=${(/** @type {any} */ bar) => {
+    <td class="took" title=${row.stoppedMs === null ? `so far, since ${iso(row.startedMs)}` : `until ${iso(row.stoppedMs)}`}><span class=${`bar b-${TONES[row.status] ?? 'idle'}`} ref=${(/** @type {any} */ bar) => {
       if (bar) bar.style.width = `${barWidth(took, most)}px`;
-    }}></span>${duration(took)}${row.stoppedMs === null ? html` <span class="faint">so far</span>` : null}</td>
+    }}></span>${duration(took)}${row.stoppedMs === null ? html`<span class="unseen"> so far</span>` : null}</td>
     <td class="said">${isSearch && row.found ? html`<${Found} found=${row.found} />` : row.error ? html`<span class="mono" title=${row.cause ?? ''}><bdi>${row.error}${row.cause ? `: ${row.cause}` : ''}</bdi></span>` : null}</td></tr>`;
 }
 
