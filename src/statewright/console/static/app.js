@@ -90,9 +90,9 @@ function Page() {
 /** @param {{name: string}} props */
 function NoPage({ name }) {
   const near = Object.entries(PAGES).find(([other, page]) => page.group && name && (other.startsWith(name.slice(0, 4)) || name.startsWith(other.slice(0, 4))));
-  return html`<div class="empty"><h1>There is no such page</h1><p>The console has no page <code><bdi>${name.slice(0, 100)}</bdi></code>.
+  return html`<div class="empty"><h1>There is no such page</h1><p>The console has no page <code><bdi>${name.slice(0, 100)}</bdi></code>.${' '}
       ${near ? html`Did you mean <a href=${format(near[0])}>${near[1].title}</a>?` : null}</p>
-    <p>Its pages: ${Object.entries(PAGES).filter(([, page]) => page.group).map(([other, page], place) => html`${place ? ', ' : ''}<a href=${format(other)}>${page.title}</a>`)}.
+    <p>Its pages: ${Object.entries(PAGES).filter(([, page]) => page.group).map(([other, page], place) => html`${place ? ', ' : ''}<a href=${format(other)}>${page.title}</a>`)}.${' '}
       <button class="link" onClick=${() => (overlay.value = 'palette')}>Search</button> finds executions by name or ARN.</p></div>`;
 }
 
