@@ -11,10 +11,11 @@ from typing import Final
 
 from statewright import __version__
 from statewright.api.operations import App
-from statewright.console import bulk, calls, executions, machines, overview, run_reads, search
+from statewright.console import calls, run_reads
 from statewright.console.asked import Answer, Asked
 from statewright.console.context import Console
 from statewright.console.drawings import icons
+from statewright.console.lists import bulk, executions, machines, overview, search
 from statewright.errors import ApiError
 from statewright.payload import JsonObject
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from statewright.console import bulk
 from statewright.console.asked import Asked, Caller, Lines
 from statewright.console.context import Console
+from statewright.console.lists import bulk
 from statewright.errors import ApiError
 from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.unit.api.apps import app_of

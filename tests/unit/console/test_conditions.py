@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from statewright.console.conditions import Found, Texts, met, parse
-from statewright.console.search import may_match, texts_of
+from statewright.console.lists.conditions import Found, Texts, met, parse
+from statewright.console.lists.search import may_match, texts_of
 from statewright.engine.executions.views import Head, Tail
 from statewright.errors import ApiError
 from statewright.stores.protocol import Row

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
+from statewright.stores.executions.merging import Merge, thin_statement
 from statewright.stores.ids import COUNTER_BITS, FIRST_MS, MOST_SHARDS, SHARD, first_id, last_id, shard_of_id
-from statewright.stores.merging import Merge, thin_statement
 from statewright.stores.plan import ALL_MACHINES, STATUS_NUMBERS, total_of
 from statewright.stores.postgres.arrays import bigints
 from statewright.stores.postgres.connection import Connection, run

@@ -7,8 +7,8 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Final
 
+from statewright.stores.executions.merging import Merge, thin_statement
 from statewright.stores.ids import COUNTER_BITS, FIRST_MS, first_id, last_id, shard_of_id
-from statewright.stores.merging import Merge, thin_statement
 from statewright.stores.plan import ALL_MACHINES, STATUS_NUMBERS, RowGroups
 from statewright.stores.protocol import (
     BEFORE_EVERY_TIMER,

@@ -14,10 +14,10 @@ from typing import Final
 
 from statewright.api.operations import App
 from statewright.console.asked import Asked, Lines, number
-from statewright.console.conditions import Found, Query, Texts, met, needles
 from statewright.console.context import Console
-from statewright.console.executions import MOST_ROWS, listed, newest, views_of
-from statewright.console.filters import Filters, cursor_of, filters_of, place_of
+from statewright.console.lists.conditions import Found, Query, Texts, met, needles
+from statewright.console.lists.executions import MOST_ROWS, listed, newest, views_of
+from statewright.console.lists.filters import Filters, cursor_of, filters_of, place_of
 from statewright.engine.executions.views import Head, Tail
 from statewright.payload import Json, JsonObject
 from statewright.stores.protocol import Row, Started, Thin
@@ -48,7 +48,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """What one slice found, the place behind its last row, and how many rows it looked at."""
+    """The result of one slice, the place behind its last row, and how many rows it looked at."""
 
     hits: list[Hit]
     place: Started | None

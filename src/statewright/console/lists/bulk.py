@@ -14,8 +14,8 @@ from statewright.api.operations import App, Call, perform
 from statewright.arn import EXECUTION, parse_arn
 from statewright.console.asked import Asked, Lines, document, text_of
 from statewright.console.context import Console
-from statewright.console.filters import Filters, filters_of
-from statewright.console.search import slices, texts_of
+from statewright.console.lists.filters import Filters, filters_of
+from statewright.console.lists.search import slices, texts_of
 from statewright.engine.executions.views import ExecutionView
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject
@@ -34,7 +34,7 @@ _OPERATIONS: Final = {"stop": "StopExecution", "redrive": "RedriveExecution"}
 
 
 async def preview(console: Console, asked: Asked) -> Lines:
-    """What would happen: `{verb, arns}` or `{verb, filters}`, the filters of a list. Lines `{looked, lookedBackMs}`
+    """Preview bulk work: `{verb, arns}` or `{verb, filters}`, the filters of a list. Lines `{looked, lookedBackMs}`
     while it looks, then one with `preview`: `{arns, names, skipped, isWhole}`.
 
     `skipped` has `{why, count}` for those that cannot be stopped or redriven; `isWhole` is false if more than `MOST`

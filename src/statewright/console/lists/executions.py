@@ -11,7 +11,7 @@ from typing import Final
 from statewright.arn import parse_arn
 from statewright.console.asked import Asked, number
 from statewright.console.context import Console
-from statewright.console.filters import FAILED, Filters, cursor_of, filters_of, place_of
+from statewright.console.lists.filters import FAILED, Filters, cursor_of, filters_of, place_of
 from statewright.engine.engine import Engine
 from statewright.engine.executions.views import ExecutionView
 from statewright.errors import ApiError

@@ -12,10 +12,10 @@ from typing import Final
 from statewright.api.operations import App
 from statewright.console.asked import Asked
 from statewright.console.context import Console
-from statewright.console.curves import curves_of, deepest_queues
-from statewright.console.executions import listed, views_of
-from statewright.console.filters import FAILED, all_machines
-from statewright.console.machines import counted
+from statewright.console.lists.curves import curves_of, deepest_queues
+from statewright.console.lists.executions import listed, views_of
+from statewright.console.lists.filters import FAILED, all_machines
+from statewright.console.lists.machines import counted
 from statewright.payload import Json, JsonObject
 
 SHOWN: Final = 6

@@ -12,7 +12,7 @@ from typing import Final
 
 from statewright.api.operations import App
 from statewright.arn import parse_arn
-from statewright.console.conditions import Query, parse
+from statewright.console.lists.conditions import Query, parse
 from statewright.engine.machines.records import Machine
 from statewright.errors import ApiError
 from statewright.stores.protocol import STATUSES, Started

@@ -48,7 +48,7 @@ Value = str | int | float | Decimal | bool | None
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Where a query was met: a field with its path, and the text around the match."""
+    """The place where a query was met: a field with its path, and the text around the match."""
 
     where: str
     before: str
@@ -208,7 +208,7 @@ def _blank(text: str, at: int) -> int:
 
 
 def needles(query: Query) -> list[tuple[str, bytes]]:
-    """What the stored bytes of a match must have, in lower case, as pairs of `head` or `tail`, or an empty text for
+    """The bytes that a stored match must have, in lower case, as pairs of `head` or `tail`, or an empty text for
     either, and a needle. Rows without are passed over unread.
     """
     if query.text:
@@ -230,7 +230,7 @@ def _longest(text: str) -> bytes:
 
 
 def met(query: Query, texts: Texts) -> Found | None:
-    """Where an execution meets a query; `None` if it does not."""
+    """The place where an execution meets a query; `None` if it does not."""
     if not query.conditions:
         return _text_in(query.text, texts)
     first: Found | None = None

@@ -9,8 +9,8 @@ from typing import Final
 from statewright.api.operations import App
 from statewright.console.asked import Asked, number
 from statewright.console.context import Console
-from statewright.console.curves import curves_of
-from statewright.console.filters import all_machines
+from statewright.console.lists.curves import curves_of
+from statewright.console.lists.filters import all_machines
 from statewright.engine.machines.records import Machine
 from statewright.payload import Json, JsonObject
 
