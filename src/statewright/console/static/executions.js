@@ -53,7 +53,7 @@ export function Page({ route: { query }, server }) {
       ${searched && !mistake ? html`<${Progress} found=${found} now=${now} />` : null}
       ${found.problem && !mistake ? html`<${Problem} problem=${found.problem} again=${found.again} />` : null}
       ${mistake ? null : !found.rows ? found.problem ? null : html`<p class="faint pad">Reading…</p>`
-        : found.rows.length ? html`<${Rows} rows=${found.rows} now=${now} isSearch=${Boolean(query.q)} chosen=${chosen} onChoose=${setChosen}
+        : found.rows.length ? html`<${Rows} key=${JSON.stringify(filters)} rows=${found.rows} now=${now} isSearch=${Boolean(query.q)} chosen=${chosen} onChoose=${setChosen}
             more=${found.next && !found.isReading ? found.more : null} moreWords=${searched ? 'Look further' : 'Show older executions'} />`
           : found.isReading ? null : html`<${Nothing} isFiltered=${isFiltered} found=${found} />`}
     </section>`;

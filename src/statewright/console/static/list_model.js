@@ -65,7 +65,7 @@ export function barsOf(histogram, height) {
     let y = height;
     for (const [tone, numbers] of /** @type {[string, number[]][]} */ ([['ok', histogram.ok], ['run', histogram.running], ['fail', histogram.failed]])) {
       if (!numbers[step]) continue;
-      const tall = Math.max(2, Math.round((numbers[step] / most) * (height - 8)));
+      const tall = Math.max(2, Math.round((numbers[step] / most) * (height - 16)));
       y = Math.max(0, y - tall);
       bars.push({ step, tone, y, height: tall });
     }

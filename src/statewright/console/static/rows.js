@@ -16,6 +16,7 @@ export function Rows({ rows, now, isSearch, chosen, onChoose, more, moreWords })
   const box = useRef(/** @type {any} */ (null));
   const [view, setView] = useState({ scrolled: 0, room: 900 });
   const [current, setCurrent] = useState('');
+  const isByKey = useRef(false);
   const look = () => setView({ scrolled: box.current.scrollTop, room: box.current.clientHeight });
   useEffect(look, []);
   const part = windowOf(rows.length, view.scrolled, view.room, ROW);
@@ -29,11 +30,16 @@ export function Rows({ rows, now, isSearch, chosen, onChoose, more, moreWords })
     const top = place * ROW;
     if (top < box.current.scrollTop) box.current.scrollTop = top;
     else if (top + 2 * ROW > box.current.scrollTop + box.current.clientHeight - ROW) box.current.scrollTop = top + 3 * ROW - box.current.clientHeight;
+    isByKey.current = true;
     setCurrent(row.arn);
     look();
   };
   useLayoutEffect(() => {
-    if (current) /** @type {HTMLElement | null} */ (box.current.querySelector(`[data-arn="${CSS.escape(current)}"] .name a, [data-arn="${CSS.escape(current)}"] .name span`))?.focus({ preventScroll: true });
+    // A row that was drawn anew has lost its focus; one that is elsewhere by now stays there.
+    const active = document.activeElement;
+    if (!current || !(isByKey.current || active === document.body || box.current.contains(active))) return;
+    isByKey.current = false;
+    /** @type {HTMLElement | null} */ (box.current.querySelector(`[data-arn="${CSS.escape(current)}"] .name a, [data-arn="${CSS.escape(current)}"] .name span`))?.focus({ preventScroll: true });
   }, [current, part.first]);
   const toggle = (/** @type {string} */ arn) => {
     const next = new Set(chosen);
