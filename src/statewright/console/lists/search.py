@@ -30,6 +30,7 @@ WAITING_ROWS: Final = 200
 PAGE_ROWS: Final = 100
 _DUTY: Final = 0.2
 _LEAST_BATCH: Final = 8
+_FIRST_BATCH: Final = 64
 _MOST_BATCH: Final = 1_000
 _BATCH_BYTES: Final = 4 * 1024 * 1024
 _ESCAPE: Final = b"\\\\u"
@@ -154,7 +155,7 @@ async def _matching(app: App, hits: Sequence[Hit], query: Query, reveal: Reveal)
     """Those that meet a query. Their bodies are read in batches of a bounded size, because inputs may be long."""
     by_id = {hit.row.id: hit.row for hit in hits}
     ids, wanted = list(by_id), needles(query)
-    batch, begin = _MOST_BATCH, 0
+    batch, begin = _FIRST_BATCH, 0
     found: list[Hit] = []
     while begin < len(ids):
         rows = await app.engine.listing.rows(ids[begin : begin + batch])

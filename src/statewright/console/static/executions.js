@@ -9,6 +9,7 @@ import { HistogramStrip } from './histogram.js';
 import { Icon } from './icons.js';
 import { countBy, placeIn } from './list_model.js';
 import { go } from './navigation.js';
+import { PAGES } from './pages.js';
 import { Problem } from './parts.js';
 import { useRead } from './reading.js';
 import { format } from './route.js';
@@ -40,7 +41,8 @@ export function Page({ route: { query }, server }) {
   const mistake = found.problem && found.problem.status >= 400 && found.problem.status < 500 ? found.problem : null;
   return html`<header class="head list-head"><h1>Executions</h1><div class="actions">
       ${server?.mayWrite ? html`<button class="action" aria-pressed=${chosen !== null} onClick=${() => setChosen(chosen ? null : new Set())}><${Icon} name="select" />Select</button>` : null}
-      ${searched ? null : html`<button class="action" data-key="l" aria-pressed=${isPaused} onClick=${() => setPaused(!isPaused)}><${Icon} name=${isPaused ? 'play' : 'pause'} size=${14} />${isPaused ? 'Go on' : 'Pause'}</button>`}</div></header>
+      ${searched ? null : html`<button class="action" data-key="l" aria-pressed=${isPaused} onClick=${() => setPaused(!isPaused)}><${Icon} name=${isPaused ? 'play' : 'pause'} size=${14} />${isPaused ? 'Go on' : 'Pause'}</button>`}
+      ${server?.mayWrite && Object.hasOwn(PAGES, 'start') ? html`<a class="action primary" title=${query.machine ? '' : 'Choose a state machine first'} href=${query.machine ? format('start', query.machine) : format('machines')}><${Icon} name="play" size=${14} />Start</a>` : null}</div></header>
     <section class="card board" aria-label="Executions">
       <div class="filters"><${SearchBox} text=${query.q ?? ''} mistake=${mistake?.code === 'BadQuery' ? mistake : null} onSearch=${(/** @type {string} */ q) => set({ q })} />
         <${Filters} query=${query} set=${set} /></div>

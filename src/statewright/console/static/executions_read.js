@@ -32,7 +32,7 @@ export function filtersOf({ q, status, machine, within, since, until, took, wait
 /** @param {any} filters @param {boolean} isPaused @returns {Found} */
 function useListed(filters, isPaused) {
   const key = JSON.stringify(filters);
-  const first = useRead(filters ? 'executions' : null, filters ?? {}, { every: isPaused ? 0 : EVERY_MS });
+  const first = useRead(filters ? 'executions' : null, filters ?? {}, /** @type {any} */ (isPaused ? {} : { every: EVERY_MS, live: 'list' }));
   const [held, setHeld] = useState({ key: '', isReading: false, problem: /** @type {any} */ (null) });
   const shown = useRef(/** @type {{key: string, page: any, rows: Listed[], next: string | null}} */ ({ key: '', page: null, rows: [], next: null }));
   const page = first.found;

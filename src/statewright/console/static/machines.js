@@ -7,12 +7,15 @@ import { Icon } from './icons.js';
 import { sum } from './list_model.js';
 import { go } from './navigation.js';
 import { Problem } from './parts.js';
-import { usePages, useRead } from './reading.js';
+import { useRead } from './reading.js';
 import { format } from './route.js';
 import { machineAddress } from './targets.js';
 
 const PAUSE_MS = 250;
 const EVERY_MS = 60_000;
+const LIST_MS = 10_000;
+const PAGE_ROWS = 50;
+const MOST_ROWS = 200;
 /** @type {Record<string, [string, string]>} */
 const STATUS = { SUCCEEDED: ['ok', 'succeeded'], FAILED: ['fail', 'failed'], TIMED_OUT: ['fail', 'timed out'], ABORTED: ['idle', 'aborted'], RUNNING: ['run', 'running'], PENDING_REDRIVE: ['run', 'pending redrive'] };
 
@@ -20,8 +23,14 @@ const STATUS = { SUCCEEDED: ['ok', 'succeeded'], FAILED: ['fail', 'failed'], TIM
 export function Page({ route: { query } }) {
   const name = query.name ?? '';
   const [typed, setTyped] = useState(name);
-  const { rows, next, problem, isReading, more, again } = usePages('machines', { name }, 'machines');
-  const days = useRead('machines/days', { name, limit: Math.min(200, Math.max(50, rows?.length ?? 50)) }, { every: EVERY_MS }).found?.machines ?? {};
+  const [limit, setLimit] = useState(PAGE_ROWS);
+  const [last, setLast] = useState(/** @type {any} */ (null));
+  const { found: now, problem, again } = useRead('machines', { name, limit }, /** @type {any} */ ({ every: LIST_MS, live: 'machines' }));
+  // A longer list, or another one, is shown once it is there.
+  useEffect(() => (now ? setLast(now) : undefined), [now]);
+  const found = now ?? last;
+  const rows = found?.machines;
+  const days = useRead('machines/days', { name, limit }, { every: EVERY_MS }).found?.machines ?? {};
   useEffect(() => setTyped(name), [name]);
   useEffect(() => {
     if (typed === name) return undefined;
@@ -34,7 +43,7 @@ export function Page({ route: { query } }) {
     ${!rows ? (problem ? null : html`<p class="faint pad">Reading…</p>`) : !rows.length ? html`<${Nothing} name=${name} />` : html`<div class="scroll grow rows"><table class="list machines">
       <thead><tr><th>Name</th><th>Type</th><th>Latest</th><th>Last 24 h</th><th class="end">Running</th><th class="end">Failed</th><th class="end">Failing, 24 h</th><th class="end">p50</th><th class="end">p95</th><th>Created (${zoneName()})</th></tr></thead>
       <tbody>${rows.map((/** @type {any} */ one) => html`<${One} key=${one.arn} machine=${one} day=${days[one.arn]} />`)}</tbody></table>
-      ${next ? html`<button class="more" disabled=${isReading} onClick=${more}>Show more</button>` : null}</div>`}</section>`;
+      ${!found.next ? null : limit < MOST_ROWS ? html`<button class="more" disabled=${!now} onClick=${() => setLimit(limit + PAGE_ROWS)}>Show more</button>` : html`<p class="faint pad">These are ${MOST_ROWS} of ${count(found.total)}. The others are found by their names.</p>`}</div>`}</section>`;
 }
 
 /** @param {{name: string}} props */

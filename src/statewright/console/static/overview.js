@@ -9,7 +9,7 @@ import { Problem } from './parts.js';
 import { useRead } from './reading.js';
 import { format } from './route.js';
 
-const EVERY_MS = 5_000;
+const EVERY_MS = 10_000;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 const TALL = 90;

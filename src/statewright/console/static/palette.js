@@ -9,7 +9,7 @@ import { go } from './navigation.js';
 import { PAGES } from './pages.js';
 import { THEMES, chooseTheme, theme } from './preferences.js';
 import { format } from './route.js';
-import { arnTarget } from './targets.js';
+import { arnTarget, machineAddress } from './targets.js';
 
 /** @typedef {{key: string, group: string, icon: string, words: string, more?: string, run: () => void}} Entry */
 
@@ -92,7 +92,11 @@ function entriesOf(text, found) {
     if (page.group && has(page.title)) entries.push({ key: `page ${name}`, group: 'Pages', icon: page.icon ?? 'right', words: page.title, run: to(format(name)) });
   }
   if (text && !target) {
-    for (const one of found.machines) entries.push({ key: one.arn, group: 'State machines', icon: 'machine', words: one.name, more: 'executions', run: to(format('executions', '', { machine: one.arn })) });
+    for (const one of found.machines) {
+      entries.push({ key: one.arn, group: 'State machines', icon: 'machine', words: one.name, run: to(machineAddress(one.arn)) });
+      if (one.name.toLowerCase() === wanted) entries.push({ key: `of ${one.arn}`, group: 'State machines', icon: 'list', words: `Executions of ${one.name}`, run: to(format('executions', '', { machine: one.arn })) });
+      if (one.name.toLowerCase() === wanted && Object.hasOwn(PAGES, 'start')) entries.push({ key: `start ${one.arn}`, group: 'Actions', icon: 'play', words: `Start ${one.name}`, run: to(format('start', one.arn)) });
+    }
     entries.push({ key: 'search', group: 'Executions', icon: 'search', words: `Search executions for ${text}`, run: to(format('executions', '', { q: text })) });
   }
   for (const [name, words, icon] of THEMES) {
