@@ -10,9 +10,9 @@ async function walk(page) {
   await page.goto(`${address}/console/machines`);
   await page.locator('tbody tr').first().waitFor();
   await page.checkAccess();
-  const machines = await page.locator('tbody tr .name').allInnerTexts();
-  await page.goto(`${address}/console`);
-  await page.getByRole('button', { name: 'Failed', exact: true }).click();
+  const machines = await page.locator('tbody tr .name a').allInnerTexts();
+  await page.goto(`${address}/console/executions`);
+  await page.getByLabel('Status', { exact: true }).selectOption('FAILED');
   await page.getByRole('link', { name: arn.split(':').pop(), exact: true }).click();
   await page.locator('.node.selected').waitFor();
   await page.checkAccess();

@@ -14,11 +14,9 @@ from statewright.api.operations import App
 from statewright.console import (
     calls,
     compare,
-    executions,
     explain,
     live,
     machine_page,
-    machines,
     run_reads,
     sessions,
     starting,
@@ -31,6 +29,7 @@ from statewright.console.context import Console
 from statewright.console.copies import exports, imports
 from statewright.console.drawings import icons
 from statewright.console.figures import costs, heat, occupancy
+from statewright.console.lists import bulk, executions, machines, overview, search
 from statewright.console.project import ProjectBoard
 from statewright.console.recording import reads as recording
 from statewright.console.simulations import reads as simulations
@@ -64,14 +63,16 @@ READS: Final[Mapping[str, Read]] = {
     "me": me,
     **compare.READS,
     **exports.READS,
-    **executions.READS,
     **explain.READS,
     **costs.READS,
     **heat.READS,
     **occupancy.READS,
+    **executions.READS,
+    **machines.READS,
+    **overview.READS,
+    **search.READS,
     **live.READS,
     **machine_page.READS,
-    **machines.READS,
     **recording.READS,
     **run_reads.READS,
     **sessions.READS,
@@ -82,6 +83,7 @@ READS: Final[Mapping[str, Read]] = {
 ACTIONS: Final[Mapping[str, Read]] = {
     **calls.ACTIONS,
     **imports.ACTIONS,
+    **bulk.ACTIONS,
     **sessions.ACTIONS,
     **simulations.ACTIONS,
     **what_if.ACTIONS,

@@ -13,7 +13,7 @@ import struct
 import zlib
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -112,6 +112,23 @@ class Archive:
                     if row is not None:
                         found.append(_unpacked(minute, row))
         return sorted(found, key=lambda point: point.at)
+
+    def read_several(self, numbers: Sequence[int], start: int, end: int) -> dict[int, list[Point]]:
+        """The points of several metrics, as `read` returns those of one, in one pass through the files."""
+        found: dict[int, list[Point]] = {}
+        for path in self._between(start, end):
+            body = _content(path)
+            for place, minute, length, count in _blocks(body):
+                if start <= minute < end:
+                    block = body[place : place + length]
+                    # Most metrics have no point in most minutes.
+                    there = set(_numbers(block, count))
+                    for number in numbers:
+                        if number in there:
+                            row = _row_of(block, count, number)
+                            assert row is not None
+                            found.setdefault(number, []).append(_unpacked(minute, row))
+        return found
 
     def read_all(self, start: int, end: int) -> Iterator[tuple[int, Point]]:
         """Every point of a stretch of time, with its metric's number, in the order in which they were written."""

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from statewright.clock import Clock, Timer
 from statewright.metrics.archive import KEPT_SECONDS, Archive, Name
 from statewright.metrics.columns import Column
-from statewright.metrics.points import Point
+from statewright.metrics.points import Point, merged
 from statewright.metrics.series import Counter, Gauge, MetricId, Series
 
 MOST_SERIES: Final = 20_000
@@ -312,6 +312,30 @@ class Recorder:
         if running is not None and start <= running.at < end:
             column.put(running, replaces=series.is_gauge)
         return column.between(start, end)
+
+    async def merged_between(self, several: Sequence[Series], start: int, end: int) -> dict[MetricId, Point]:
+        """All minutes of counters from `start` on, before `end`, as one point for each that has any."""
+        self.settle()
+        now = self.now()
+        wanted = {series.number: series for series in several if series.number}
+        first = start
+        older: dict[int, list[Point]] = {}
+        if self._archive is not None:
+            first = max(start, now - MINUTES_IN_MEMORY, self.started - self.started % 60 + 60)
+            if first > start:
+                archive, until = self._archive, min(first, end)
+                with self.clock.busy():
+                    older = await asyncio.to_thread(archive.read_several, list(wanted), start, until)
+        found: dict[MetricId, Point] = {}
+        for series in several:
+            points = [*older.get(series.number, ()), *series.minutes.between(first, end)]
+            running = series.running_minute(now + 1)
+            if running is not None and start <= running.at < end:
+                points.append(running)
+            both = merged(start, points)
+            if both is not None:
+                found[series.id] = both
+        return found
 
     def size_bytes(self) -> int:
         """The approximate size of the points in memory."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from statewright.stores.completion import Completion
 
@@ -43,6 +43,17 @@ class Row:
     stopped_ms: int | None
     head: bytes
     tail: bytes
+
+
+class Thin(NamedTuple):
+    """A row without its bodies, whose inputs and outputs may be long."""
+
+    id: int
+    machine: int
+    name: str
+    status: str
+    started_ms: int
+    stopped_ms: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +158,7 @@ class Stored:
 Started = tuple[int, int]
 """When an execution started, and its id: its place in a list by start."""
 BEHIND_EVERY_START: Final = (2**63 - 1, 2**63 - 1)
+BEFORE_EVERY_START: Final = (-1, -1)
 BEFORE_EVERY_TIMER: Final = (-(2**63), 0, 0)
 """A place in the timers by (due, execution, timer)."""
 
@@ -189,6 +201,25 @@ class ExecutionStore(Protocol):
 
     async def list_rows(self, machine: int, *, status: str | None, after: Started | None, limit: int) -> Page:
         """Executions of a machine or Map Run, newest first (by start, then id)."""
+
+    async def thin_rows(
+        self,
+        machines: Sequence[int],
+        *,
+        statuses: Sequence[str],
+        after: Started | None,
+        since_ms: int,
+        limit: int,
+        oldest_first: bool = False,
+    ) -> list[Thin]:
+        """Executions of several machines as one list, newest first or oldest first (by start, then id), from a place on
+        and none started before an instant; `statuses`: only these, all if empty.
+
+        It costs a seek for each machine and status, and no read of a head or tail.
+        """
+
+    async def rows(self, executions: Sequence[int]) -> list[Row]:
+        """The rows of these executions in this order, without those that are gone."""
 
     async def count_by_status(self, machine: int | None) -> dict[str, int]:
         """The number of executions in each status; kept as counters, never counted by a scan.

@@ -324,3 +324,27 @@ def test_an_old_start_is_rounded_down_further() -> None:
     assert range_of((now - 20 * DAY + 123) * 1000, now * 1000, 300, now).start == now - 20 * DAY
     assert range_of((now - 70 * DAY + 1_234) * 1000, now * 1000, 3_600, now).start == now - 70 * DAY
     assert [period for period in (0, 1, 2, 5, 30, 59, 60, 90, 120) if is_period(period)] == [1, 5, 30, 60, 120]
+
+
+def test_minutes_of_several_counters_merge_into_one_point_each(tmp_path: Path) -> None:
+    async def story(clock: VirtualClock) -> None:
+        recorder = Recorder(clock, tmp_path)
+        await recorder.start()
+        begin = clock.now_ms() // 1000
+        one, other, idle = (recorder.counter("N", name, {}) for name in ("one", "other", "idle"))
+        # Four hours, so that the first of them are in files alone.
+        for hour in range(4):
+            one.add(10, times=hour + 1)
+            if hour == 2:
+                other.add(3)
+            await later(clock, 3_600)
+        one.add(1)
+        end = clock.now_ms() // 1000 + 60
+        found = await recorder.merged_between([one, other, idle], begin - 60, end)
+        assert {metric.name: (point.samples, point.total) for metric, point in found.items()} == {
+            "one": (11, 101), "other": (1, 3),
+        }  # fmt: skip
+        first = await recorder.merged_between([one, other, idle], begin - 60, begin + 1_800)
+        assert {metric.name: point.total for metric, point in first.items()} == {"one": 10}
+
+    run(story)

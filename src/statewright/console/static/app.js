@@ -2,12 +2,17 @@
 
 import { effect, html, render, signal, useEffect, useState } from './vendor.js';
 import { reachable, read, signedOut } from './api.js';
+import { count } from './format.js';
 import { Icon } from './icons.js';
+import { Help, overlay } from './keys.js';
 import { enter } from './login.js';
-import { ProjectBanner } from './project.js';
 import { route } from './navigation.js';
 import { FIRST, PAGES } from './pages.js';
+import { Palette } from './palette.js';
 import { Problem } from './parts.js';
+import { ThemeButton, ZoneButton } from './preferences.js';
+import { useRead } from './reading.js';
+import { ProjectBanner } from './project.js';
 import { format } from './route.js';
 import { loadStyle } from './styles.js';
 
@@ -28,15 +33,20 @@ async function look() {
 /** @type {[import('./pages.js').PageEntry['group'], string][]} */
 const GROUPS = [['main', ''], ['services', 'Services'], ['tools', 'Tools'], ['foot', '']];
 
+const COUNTS_MS = 10_000;
+
 function Rail() {
   const page = route.value.page || FIRST;
   const marked = PAGES[page]?.of ?? page;
+  const { found } = useRead('counts', {}, { every: COUNTS_MS });
   const items = (/** @type {string | undefined} */ group) => Object.entries(PAGES).filter(([, one]) => one.group === group)
     .map(([name, one]) => html`<a key=${name} class=${marked === name ? 'item on' : 'item'} href=${format(name)} title=${one.title}
-      aria-current=${page === name ? 'page' : null}><${Icon} name=${one.icon} /><span>${one.title}</span></a>`);
+      aria-current=${page === name ? 'page' : null}><${Icon} name=${one.icon} /><span>${one.title}</span>${found?.[name] === undefined ? null : html`<span class="count">${count(found[name])}</span>`}</a>`);
   return html`<nav class="rail" aria-label="Pages">
     <a class="brand" href=${format('')}><img src="/console/static/mark.svg" alt="" width="22" height="22" />Statewright</a>
+    <button class="find" aria-keyshortcuts="/ Control+K" onClick=${() => (overlay.value = 'palette')}><${Icon} name="search" /><span>Search</span><kbd aria-hidden="true">/</kbd></button>
     ${GROUPS.map(([group, words]) => html`${words && items(group).length ? html`<h2 class="group">${words}</h2>` : null}${group === 'foot' ? html`<div class="space"></div>` : null}${items(group)}`)}
+    <div class="prefs"><${ThemeButton} /><${ZoneButton} /></div>
     <div class="foot"><span class=${reachable.value ? 'dot ok' : 'dot fail'}></span>
       ${reachable.value ? 'connected' : 'not connected'} <code>${location.host}</code>
       ${server.value && !server.value.mayWrite ? html`<span class="badge t-idle">read only</span>` : null}</div>
@@ -73,12 +83,20 @@ function Page() {
   };
   useEffect(again, [name]);
   if (!entry) {
-    return html`<div class="empty"><h1>There is no such page</h1><p>The address is not one of the console.
-      <a href=${format('executions')}>Executions</a> are a good place to go on.</p></div>`;
+    return html`<${NoPage} name=${name} />`;
   }
   const Found = loaded.get(name);
   if (!Found) return problem ? html`<${Problem} problem=${problem} again=${again} />` : html`<p class="faint pad">Reading…</p>`;
   return html`<${Found} key=${`${name} ${now.id}`} route=${now} server=${server.value} />`;
+}
+
+/** @param {{name: string}} props */
+function NoPage({ name }) {
+  const near = Object.entries(PAGES).find(([other, page]) => page.group && name && (other.startsWith(name.slice(0, 4)) || name.startsWith(other.slice(0, 4))));
+  return html`<div class="empty"><h1>There is no such page</h1><p>The console has no page <code><bdi>${name.slice(0, 100)}</bdi></code>.${' '}
+      ${near ? html`Did you mean <a href=${format(near[0])}>${near[1].title}</a>?` : null}</p>
+    <p>Its pages: ${Object.entries(PAGES).filter(([, page]) => page.group).map(([other, page], place) => html`${place ? ', ' : ''}<a href=${format(other)}>${page.title}</a>`)}.${' '}
+      <button class="link" onClick=${() => (overlay.value = 'palette')}>Search</button> finds executions by name or ARN.</p></div>`;
 }
 
 /** The page that asks for a link, which most servers never show. */
@@ -92,7 +110,7 @@ function SignIn() {
 
 function App() {
   if (signedOut.value !== null) return html`<${Rail} /><${SignIn} />`;
-  return html`<${Rail} /><main class="main" id="main"><${ProjectBanner} />
+  return html`<${Rail} /><${Palette} /><${Help} /><main class="main" id="main"><${ProjectBanner} />
     ${trouble.value ? html`<${Problem} problem=${trouble.value} again=${look} />` : null}
     <${Page} /></main>`;
 }

@@ -1,74 +1,100 @@
-// The list of executions, newest first, of all machines or one.
+// The list of executions, newest first, of all machines or one: filters, search, histogram and rows.
 
-import { html, useEffect, useRef, useState } from './vendor.js';
-import { read } from './api.js';
+import { html, useEffect, useMemo, useRef, useState } from './vendor.js';
+import { Bulk } from './bulk.js';
+import { moment, plural } from './format.js';
+import { filtersOf, isSearch, useExecutions } from './executions_read.js';
+import { Filters } from './filters.js';
+import { HistogramStrip } from './histogram.js';
+import { Icon } from './icons.js';
+import { countBy, placeIn } from './list_model.js';
 import { go } from './navigation.js';
-import { ago, duration, instant, iso } from './format.js';
-import { StatusBadge } from './icons.js';
-import { useLive } from './live.js';
+import { PAGES } from './pages.js';
 import { Problem } from './parts.js';
+import { useRead } from './reading.js';
 import { format } from './route.js';
+import { Rows } from './rows.js';
+import { arnTarget } from './targets.js';
 
-const STATUSES = [['', 'All'], ['RUNNING', 'Running'], ['SUCCEEDED', 'Succeeded'], ['FAILED', 'Failed'],
-  ['TIMED_OUT', 'Timed out'], ['ABORTED', 'Aborted']];
+const EVERY_MS = 15_000;
 
-const FIRST_ROWS = 50;
-
-/** @param {{route: any}} props */
-export function Page({ route }) {
-  const { status = '', machine = '' } = route.query;
-  const [rows, setRows] = useState(/** @type {any[] | null} */ (null));
-  const [next, setNext] = useState(/** @type {string | null} */ (null));
-  const [problem, setProblem] = useState(/** @type {Error | null} */ (null));
-  const [isReading, setReading] = useState(false);
-  const current = useRef(new AbortController());
-  const load = async (/** @type {string | null} */ cursor) => {
-    const { signal } = current.current;
-    setReading(true);
-    try {
-      const found = await read('executions', { status, machine, cursor }, signal);
-      if (signal.aborted) return;
-      setRows((/** @type {any[] | null} */ before) => (cursor && before ? [...before, ...found.executions] : found.executions));
-      setNext(found.next);
-      setProblem(null);
-    } catch (failure) {
-      if (signal.aborted) return;
-      setProblem(/** @type {Error} */ (failure));
-    }
-    setReading(false);
+/** @param {{route: any, server: any}} props */
+export function Page({ route: { query }, server }) {
+  const [isPaused, setPaused] = useState(false);
+  const [chosen, setChosen] = useState(/** @type {Set<string> | null} */ (null));
+  const found = useExecutions(query, isPaused);
+  const filters = filtersOf(query);
+  const searched = isSearch(filters);
+  const counted = useRead(searched ? null : 'executions/histogram', filters, { every: isPaused ? 0 : EVERY_MS }).found;
+  const set = (/** @type {Record<string, string | null>} */ change) => {
+    setChosen((/** @type {Set<string> | null} */ before) => (before ? new Set() : null));
+    go(format('executions', '', { ...query, ...change }));
   };
-  useEffect(() => {
-    const stop = new AbortController();
-    current.current = stop;
-    setRows(null);
-    setNext(null);
-    load(null);
-    return () => stop.abort();
-  }, [status, machine]);
-  // Who has read on keeps the rows that are being read.
-  useLive('list', () => (!isReading && (!rows || rows.length <= FIRST_ROWS) ? load(null) : undefined));
-  return html`<header class="head"><div class="crumbs"><a href=${format('machines')}>State machines</a>${machine ? html`<span>/</span>${machine.split(':').pop()}` : null}</div>
-    <h1>Executions</h1></header>
-    <div class="tabs pill" role="group" aria-label="Status">${STATUSES.map(([value, words]) => html`<button
-      aria-pressed=${value === status} onClick=${() => go(format('executions', '', { status: value, machine }))}>${words}</button>`)}</div>
-    ${problem ? html`<${Problem} problem=${problem} again=${() => load(rows ? next : null)} />` : null}
-    ${rows ? html`<${Rows} rows=${rows} filtered=${Boolean(status || machine)} />` : problem ? null : html`<p class="faint">Reading…</p>`}
-    ${next ? html`<button class="more" disabled=${isReading} onClick=${() => load(next)}>Show older executions</button>` : null}`;
+  const now = found.nowMs;
+  const histogram = useMemo(() => {
+    if (!searched) return counted;
+    const from = found.lookedBackMs ?? now;
+    return found.rows ? countBy(found.rows, from, Math.max(from + 1, Number(query.until) || now)) : null;
+  }, [searched, counted, found.rows, found.lookedBackMs, now]);
+  const words = !histogram ? '' : searched ? `${(found.rows?.length ?? 0).toLocaleString('en-GB')} found` : counted.isWhole ? plural(counted.counted, 'execution') : `newest ${counted.counted.toLocaleString('en-GB')}`;
+  const isFiltered = Object.values(filters).some(Boolean);
+  const mistake = found.problem && found.problem.status >= 400 && found.problem.status < 500 ? found.problem : null;
+  return html`<header class="head list-head"><h1>Executions</h1><div class="actions">
+      ${server?.mayWrite ? html`<button class="action" aria-pressed=${chosen !== null} onClick=${() => setChosen(chosen ? null : new Set())}><${Icon} name="select" />Select</button>` : null}
+      ${searched ? null : html`<button class="action" data-key="l" aria-pressed=${isPaused} onClick=${() => setPaused(!isPaused)}><${Icon} name=${isPaused ? 'play' : 'pause'} size=${14} />${isPaused ? 'Go on' : 'Pause'}</button>`}
+      ${server?.mayWrite && Object.hasOwn(PAGES, 'start') ? html`<a class="action primary" title=${query.machine ? '' : 'Choose a state machine first'} href=${query.machine ? format('start', query.machine) : format('machines')}><${Icon} name="play" size=${14} />Start</a>` : null}</div></header>
+    <section class="card board" aria-label="Executions">
+      <div class="filters"><${SearchBox} text=${query.q ?? ''} mistake=${mistake?.code === 'BadQuery' ? mistake : null} onSearch=${(/** @type {string} */ q) => set({ q })} />
+        <${Filters} query=${query} set=${set} /></div>
+      ${mistake ? html`<p class="note fail" role="alert" id="mistake">${mistake.message} ${isFiltered ? html`<a href=${format('executions')}>Show all</a>` : null}</p>` : null}
+      ${chosen ? html`<${Bulk} chosen=${chosen} rows=${found.rows ?? []} filters=${filters} onDone=${() => {
+        setChosen(new Set());
+        found.again();
+      }} />` : null}
+      ${mistake ? null : html`<${HistogramStrip} histogram=${histogram} words=${words} now=${now} />`}
+      ${searched && !mistake ? html`<${Progress} found=${found} now=${now} />` : null}
+      ${found.problem && !mistake ? html`<${Problem} problem=${found.problem} again=${found.again} />` : null}
+      ${mistake ? null : !found.rows ? found.problem ? null : html`<p class="faint pad">Reading…</p>`
+        : found.rows.length ? html`<${Rows} key=${JSON.stringify(filters)} rows=${found.rows} now=${now} isSearch=${Boolean(query.q)} chosen=${chosen} onChoose=${setChosen}
+            more=${found.next && !found.isReading ? found.more : null} moreWords=${searched ? 'Look further' : 'Show older executions'} />`
+          : found.isReading ? null : html`<${Nothing} isFiltered=${isFiltered} found=${found} />`}
+    </section>`;
 }
 
-/** @param {{rows: any[], filtered: boolean}} props */
-function Rows({ rows, filtered }) {
-  if (!rows.length) {
-    return html`<div class="empty card">${filtered
-      ? html`<p>No execution matches. <a href=${format('executions')}>Show all</a></p>`
-      : html`<h2>Nothing has run yet</h2><p>Start an execution with any AWS SDK, or with <code>statewright execution start MACHINE</code>.</p>`}</div>`;
-  }
-  const now = Date.now();
-  return html`<div class="card scroll"><table class="list"><thead><tr><th>Execution</th><th>Status</th><th>State machine</th><th>Started (UTC)</th><th class="end">Took</th><th>Error</th></tr></thead>
-    <tbody>${rows.map((row) => html`<tr key=${row.arn}>
-      <td class="name">${row.type === 'EXPRESS' ? html`${row.name} <span class="faint">Express</span>` : html`<a href=${format('execution', row.arn)}>${row.name}</a>`}</td>
-      <td><${StatusBadge} status=${row.status} /></td><td>${row.machine}</td>
-      <td title=${iso(row.startedMs)}>${instant(row.startedMs)} <span class="faint">${ago(row.startedMs, now)}</span></td>
-      <td class="end">${row.stoppedMs === null ? html`<span class="faint">${duration(Math.max(0, now - row.startedMs))} so far</span>` : duration(row.stoppedMs - row.startedMs)}</td>
-      <td class="error">${row.error ?? ''}</td></tr>`)}</tbody></table></div>`;
+/** @param {{text: string, mistake: any, onSearch: (text: string) => void}} props */
+function SearchBox({ text, mistake, onSearch }) {
+  const [typed, setTyped] = useState(text);
+  const box = useRef(/** @type {any} */ (null));
+  useEffect(() => setTyped(text), [text]);
+  useEffect(() => {
+    const place = mistake ? placeIn(mistake.message) : null;
+    if (place !== null && document.activeElement === box.current) box.current.setSelectionRange(place, place + 1);
+  }, [mistake]);
+  const search = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    const target = arnTarget(typed.trim());
+    if (target && typed.includes(':execution:')) go(target.address);
+    else onSearch(typed.trim());
+  };
+  return html`<form class="searching" role="search" onSubmit=${search}><button class="action square" aria-label="Search"><${Icon} name="search" /></button>
+    <input ref=${box} type="search" aria-label="Search in names, inputs, outputs and errors" aria-invalid=${mistake ? 'true' : null} aria-describedby=${mistake ? 'mistake' : null} spellcheck=${false} autocomplete="off"
+      placeholder='Name, ARN, error, or input.order = "order-2391"' value=${typed} onInput=${(/** @type {any} */ event) => {
+        setTyped(event.target.value);
+        if (!event.target.value && text) onSearch('');
+      }} /></form>`;
+}
+
+/** @param {{found: import('./executions_read.js').Found, now: number}} props */
+function Progress({ found, now }) {
+  const back = found.lookedBackMs === null ? '' : ` to ${moment(found.lookedBackMs, now)}`;
+  const isWhole = !found.isReading && !found.isStopped && !found.next;
+  const words = found.isReading ? `Looked back${back}, at ${plural(found.looked, 'execution')}` : isWhole ? `Looked at all ${plural(found.looked, 'execution')}` : `${found.isStopped ? 'Stopped' : `${found.rows?.length ?? 0} found`}; looked back${back}, at ${plural(found.looked, 'execution')}`;
+  return html`<div class="note progress"><span role="status">${words}.</span>
+    ${found.isReading ? html`<button class="link" onClick=${found.stop}>Stop</button>` : found.next ? html`<button class="link" onClick=${found.more}>Look further</button>` : null}</div>`;
+}
+
+/** @param {{isFiltered: boolean, found: any}} props */
+function Nothing({ isFiltered, found }) {
+  if (!isFiltered) return html`<div class="empty"><h2>Nothing has run yet</h2><p>Start an execution with any AWS SDK, or with <code>statewright execution start MACHINE</code>.</p></div>`;
+  return html`<div class="empty"><p>${found.next ? 'Nothing was found so far.' : 'No execution matches.'} <a href=${format('executions')}>Show all</a></p></div>`;
 }

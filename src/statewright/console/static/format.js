@@ -1,4 +1,7 @@
-// Durations, instants and counts as text.
+// Durations, instants and counts as text. Instants are in the zone that was chosen.
+
+import { signal } from './vendor.js';
+import { kept, keep } from './kept.js';
 
 /** @param {number} ms @returns {string} a duration: 0 ms, 169 ms, 1.36 s, 14 s, 3 min 5 s, 2 h 4 min, 3 d 2 h */
 export function duration(ms) {
@@ -27,11 +30,38 @@ export function offset(ms) {
   return ms === 0 ? '0' : `+${duration(ms)}`;
 }
 
-const DAYS = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
+/** The zone of instants: `UTC` or `local`. @type {{value: 'UTC' | 'local'}} */
+export const zone = signal(/** @type {'UTC' | 'local'} */ (kept('zone') === 'local' ? 'local' : 'UTC'));
+
+/** @param {'UTC' | 'local'} chosen */
+export function chooseZone(chosen) {
+  zone.value = chosen;
+  keep('zone', chosen);
+}
+
+/** @returns {string} the zone of instants in words: UTC, or the browser's, as in GMT+1 */
+export function zoneName() {
+  if (zone.value === 'UTC') return 'UTC';
+  return new Intl.DateTimeFormat('en-GB', { timeZoneName: 'short' }).formatToParts(0).find((part) => part.type === 'timeZoneName')?.value ?? 'local';
+}
+
+const DAY = /** @type {const} */ ({ day: 'numeric', month: 'short' });
+const TIME = /** @type {const} */ ({ hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' });
+const FORMATS = {
+  UTC: { day: new Intl.DateTimeFormat('en-GB', { ...DAY, timeZone: 'UTC' }), time: new Intl.DateTimeFormat('en-GB', { ...TIME, timeZone: 'UTC' }) },
+  local: { day: new Intl.DateTimeFormat('en-GB', DAY), time: new Intl.DateTimeFormat('en-GB', TIME) },
+};
 
 /** @param {number} ms @returns {string} 22 Nov, 03:51:10 */
 export function instant(ms) {
-  return `${DAYS.format(ms)}, ${new Date(ms).toISOString().slice(11, 19)}`;
+  const { day, time } = FORMATS[zone.value];
+  return `${day.format(ms)}, ${time.format(ms)}`;
+}
+
+/** @param {number} ms @param {number} now @returns {string} the time alone on the day of `now`: 03:51:10, or 22 Nov, 03:51:10 */
+export function moment(ms, now) {
+  const { day, time } = FORMATS[zone.value];
+  return day.format(ms) === day.format(now) ? time.format(ms) : instant(ms);
 }
 
 /** @param {number} ms */
@@ -54,10 +84,7 @@ export function dollars(usd) {
 /** @param {number} ms @param {number} now @returns {string} how long ago */
 export function ago(ms, now) {
   const past = Math.max(0, now - ms);
-  if (past < 60000) return `${Math.floor(past / 1000)} s ago`;
-  if (past < 3600000) return `${Math.floor(past / 60000)} min ago`;
-  if (past < 86400000) return `${Math.floor(past / 3600000)} h ago`;
-  return `${Math.floor(past / 86400000)} d ago`;
+  return `${duration(Math.floor(past / 1000) * 1000).replace(/^0 ms$/, '0 s')} ago`;
 }
 
 /** A name within a sentence: invisible characters, and those that reverse the text after them, are shown as such. @param {string} text */

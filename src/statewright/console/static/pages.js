@@ -16,6 +16,9 @@ export const PAGES = {
   import: { title: 'Import a history', icon: 'upload', group: 'tools', style: 'import.css', load: () => import('./import.js') },
   start: { title: 'Start', of: 'machines', style: 'forms.css', load: () => import('./start.js') },
   settings: { title: 'Settings', icon: 'settings', group: 'foot', style: 'forms.css', load: () => import('./settings.js') },
+  overview: { title: 'Overview', icon: 'grid', group: 'main', style: 'lists.css', load: () => import('./overview.js') },
+  machines: { title: 'State machines', icon: 'machine', group: 'main', style: 'lists.css', load: () => import('./machines.js') },
+  executions: { title: 'Executions', icon: 'list', group: 'main', style: 'lists.css', load: () => import('./executions.js') },
   execution: { title: 'Execution', of: 'executions', style: 'run.css', load: () => import('./run.js') },
   machine: { title: 'State machine', of: 'machines', style: 'workbench.css', load: () => import('./machine.js') },
   workbench: { title: 'Workbench', icon: 'wrench', group: 'tools', style: 'workbench.css', load: () => import('./workbench.js') },
@@ -24,4 +27,4 @@ export const PAGES = {
 };
 
 /** The page of the address /console itself. */
-export const FIRST = 'executions';
+export const FIRST = 'overview';

@@ -3,7 +3,7 @@
 import { html, useEffect, useMemo, useRef, useState } from './vendor.js';
 import { go, route } from './navigation.js';
 import { Deck } from './deck.js';
-import { count, dollars, duration, instant, iso, offset, plural } from './format.js';
+import { count, dollars, duration, instant, iso, offset, plural, zoneName } from './format.js';
 import { Graph } from './graph.js';
 import { Icon, StatusBadge, statusWords } from './icons.js';
 import { connection } from './live.js';
@@ -74,7 +74,7 @@ function Head(props) {
       ${isScrubbed ? html`<span class="badge t-accent"><${Icon} name="clock" size=${12} />as it was at ${offset(run.timeAt(at))}</span>` : null}
       <button class="plain" aria-label="Copy the ARN" title=${head.arn} onClick=${() => navigator.clipboard?.writeText(head.arn)}><${Icon} name="copy" /></button>
       <${RunActions} ...${props} /></div>
-    <dl class="factbar">${fact('Started', instant(head.startedMs), 'UTC', iso(head.startedMs))}
+    <dl class="factbar">${fact('Started', instant(head.startedMs), zoneName(), iso(head.startedMs))}
       ${fact('Duration', duration(head.endedMs === null ? run.endMs : head.endedMs - head.startedMs), head.status === 'RUNNING' ? 'so far' : '')}
       ${fact('Transitions', count(head.transitions))}${fact('Retries', count(head.retries))}
       ${fact('History', head.events.toLocaleString('en-GB'), 'events')}${fact('Cost in the cloud', dollars(head.usd), 'estimate')}

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Container, Iterable
-from dataclasses import dataclass, field
-from heapq import heappop, heappush
+from collections.abc import Container, Sequence
 from typing import Final
 
 from statewright.arn import MACHINE, parse_arn
@@ -15,10 +12,9 @@ from statewright.engine.list_tokens import read_token, write_token
 from statewright.engine.shard import Shard
 from statewright.interpreter.history import HistoryEvent
 from statewright.payload import Json
-from statewright.stores.protocol import ExecutionStore, HistoryPage, Row, Started
+from statewright.stores.protocol import HistoryPage, Row, Started, Thin
 
 _PAGES_AT_ONCE: Final = 64
-_ROWS_OF_A_MACHINE: Final = 20
 
 
 class Listing:
@@ -107,57 +103,29 @@ class Listing:
                 return found
             first = pages[-1].first + pages[-1].count
 
-    def newest(self, machines: Iterable[int], *, status: str | None, after: Started | None) -> NewestRows:
-        """The executions of several machines, newest first, from a place on."""
-        return NewestRows(self._store, [_Reader(machine, after) for machine in machines], status)
-
-
-@dataclass(slots=True)
-class _Reader:
-    """One machine's executions: those that have been read and not been taken, and where the next ones begin."""
-
-    machine: int
-    after: Started | None
-    rows: deque[Row] = field(default_factory=deque)
-    is_over: bool = False
-
-
-class NewestRows:
-    """Merges the lists of several machines, each of which is read from its index a few rows at a time."""
-
-    def __init__(self, store: ExecutionStore, readers: list[_Reader], status: str | None) -> None:
-        self._store = store
-        self._status = status
-        self._unread = readers
-        self._heap: list[tuple[int, int, _Reader]] = []
-
-    async def take(self, limit: int) -> list[Row]:
-        """Up to so many of the next rows; fewer at the end."""
-        taken: list[Row] = []
-        while len(taken) < limit:
-            while self._unread:
-                await self._read(self._unread.pop())
-            if not self._heap:
-                break
-            reader = heappop(self._heap)[2]
-            taken.append(reader.rows.popleft())
-            self._put(reader)
-        return taken
-
-    async def _read(self, reader: _Reader) -> None:
-        page = await self._store.list_rows(
-            reader.machine, status=self._status, after=reader.after, limit=_ROWS_OF_A_MACHINE
+    async def thin_rows(
+        self,
+        machines: Sequence[int],
+        *,
+        statuses: Sequence[str] = (),
+        after: Started | None = None,
+        since_ms: int = 0,
+        limit: int,
+        oldest_first: bool = False,
+    ) -> list[Thin]:
+        """Executions of several machines as one list by start; see `ExecutionStore.thin_rows`."""
+        return await self._store.thin_rows(
+            machines, statuses=statuses, after=after, since_ms=since_ms, limit=limit, oldest_first=oldest_first
         )
-        reader.rows.extend(page.rows)
-        reader.after, reader.is_over = page.next, page.next is None
-        self._put(reader)
 
-    def _put(self, reader: _Reader) -> None:
-        if reader.rows:
-            row = reader.rows[0]
-            heappush(self._heap, (-row.started_ms, -row.id, reader))
-        elif not reader.is_over:
-            self._unread.append(reader)
+    async def rows(self, executions: Sequence[int]) -> list[Row]:
+        """The rows of these executions in this order, without those that are gone."""
+        return await self._store.rows(executions)
+
+    async def last_event_ms(self, execution: int) -> int | None:
+        """When the last history event of an execution was written; `None` for one without a history."""
+        pages = await self._store.history(execution, first=0, pages=1, reverse=True)
+        return pages[0].at_ms if pages else None
 
 
 def _started_by(head: Head, qualifier: str) -> bool:

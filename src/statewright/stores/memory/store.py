@@ -38,6 +38,7 @@ from statewright.stores.protocol import (
     Stale,
     Started,
     Stored,
+    Thin,
     TimerRow,
 )
 
@@ -162,6 +163,32 @@ class MemoryExecutions:
                 if len(rows) > limit:
                     break
         return Page.of(rows, limit)
+
+    async def thin_rows(
+        self,
+        machines: Sequence[int],
+        *,
+        statuses: Sequence[str],
+        after: Started | None,
+        since_ms: int,
+        limit: int,
+        oldest_first: bool = False,
+    ) -> list[Thin]:
+        self._check()
+        places = sorted((place for one in machines for place in self._by_start.get(one, ())), reverse=not oldest_first)
+        found: list[Thin] = []
+        for place in places:
+            row = self.by_id[place[1]].row
+            is_past = after is None or (place > after if oldest_first else place < after)
+            if is_past and row.started_ms >= since_ms and (not statuses or row.status in statuses):
+                found.append(Thin(row.id, row.machine, row.name, row.status, row.started_ms, row.stopped_ms))
+                if len(found) == limit:
+                    break
+        return found
+
+    async def rows(self, executions: Sequence[int]) -> list[Row]:
+        self._check()
+        return [self.by_id[execution].row for execution in executions if execution in self.by_id]
 
     async def count_by_status(self, machine: int | None) -> dict[str, int]:
         self._check()

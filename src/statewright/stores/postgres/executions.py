@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
+from statewright.stores.executions.merging import Merge, thin_statement
 from statewright.stores.ids import COUNTER_BITS, FIRST_MS, MOST_SHARDS, SHARD, first_id, last_id, shard_of_id
 from statewright.stores.plan import ALL_MACHINES, STATUS_NUMBERS, total_of
 from statewright.stores.postgres.arrays import bigints
@@ -25,9 +26,10 @@ from statewright.stores.protocol import (
     Row,
     Started,
     Stored,
+    Thin,
     TimerRow,
 )
-from statewright.stores.statements import statements
+from statewright.stores.statements import SqlRow, statements
 
 _EXECUTIONS: Final = statements("postgres_executions")
 
@@ -72,6 +74,35 @@ class PostgresExecutions:
         name = "list_rows_of_status" if filtered else "list_rows"
         found = await self._database.opened.read(name, machine, *filtered, *place, limit + 1)
         return Page.of([row_of(columns) for columns in found], limit)
+
+    async def thin_rows(
+        self,
+        machines: Sequence[int],
+        *,
+        statuses: Sequence[str],
+        after: Started | None,
+        since_ms: int,
+        limit: int,
+        oldest_first: bool = False,
+    ) -> list[Thin]:
+        merge = Merge(machines, statuses, after, limit, oldest_first=oldest_first)
+        name = thin_statement(statuses, oldest_first=oldest_first)
+        while wanted := merge.wanted():
+            columns = zip(
+                *((place, one.machine, one.status, *one.after) for place, one in enumerate(wanted)), strict=True
+            )
+            arrays = [bigints(column) for column in columns]
+            found = await self._database.opened.read(name, *arrays, since_ms, merge.chunk)
+            of_part: dict[int, list[SqlRow]] = {}
+            for place, *row in found:
+                of_part.setdefault(place, []).append(tuple(row))
+            for place, part in enumerate(wanted):
+                merge.add(part, of_part.get(place, ()))
+        return merge.taken()
+
+    async def rows(self, executions: Sequence[int]) -> list[Row]:
+        found = await self._database.opened.read("rows", bigints(executions))
+        return [row_of(columns) for columns in found]
 
     async def count_by_status(self, machine: int | None) -> dict[str, int]:
         found = await self._database.opened.read("counts", ALL_MACHINES if machine is None else machine)

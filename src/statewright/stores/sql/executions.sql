@@ -35,6 +35,35 @@ WHERE e.machine = ? AND e.status = ? AND (e.started_ms, e.id) < (?, ?)
 ORDER BY e.started_ms DESC, e.id DESC
 LIMIT ?
 
+-- name: rows
+SELECT e.id, e.shard, e.machine, e.name, e.status, e.started_ms, e.stopped_ms, h.body, e.tail
+FROM json_each(?) g JOIN execution e ON e.id = g.value JOIN execution_head h ON h.id = e.id
+ORDER BY g.key
+
+-- name: thin_rows
+SELECT started_ms, id, machine, name, status, stopped_ms FROM execution
+WHERE machine = ? AND (started_ms, id) < (?, ?) AND started_ms >= ?
+ORDER BY started_ms DESC, id DESC
+LIMIT ?
+
+-- name: thin_rows_of_status
+SELECT started_ms, id, machine, name, status, stopped_ms FROM execution
+WHERE machine = ? AND status = ? AND (started_ms, id) < (?, ?) AND started_ms >= ?
+ORDER BY started_ms DESC, id DESC
+LIMIT ?
+
+-- name: thin_rows_oldest
+SELECT started_ms, id, machine, name, status, stopped_ms FROM execution
+WHERE machine = ? AND (started_ms, id) > (?, ?) AND started_ms >= ?
+ORDER BY started_ms, id
+LIMIT ?
+
+-- name: thin_rows_of_status_oldest
+SELECT started_ms, id, machine, name, status, stopped_ms FROM execution
+WHERE machine = ? AND status = ? AND (started_ms, id) > (?, ?) AND started_ms >= ?
+ORDER BY started_ms, id
+LIMIT ?
+
 -- name: counts
 SELECT status, sum(n) FROM execution_count WHERE machine = ? GROUP BY status
 

@@ -43,6 +43,60 @@ WHERE e.machine = $1 AND e.status = $2 AND (e.started_ms, e.id) < ($3, $4)
 ORDER BY e.started_ms DESC, e.id DESC
 LIMIT $5
 
+-- name: rows
+SELECT e.id, e.shard, e.machine, e.name, e.status, e.started_ms, e.stopped_ms, h.body, e.tail
+FROM unnest($1::bigint[]) WITH ORDINALITY AS g (id, place)
+JOIN execution e ON e.id = g.id JOIN execution_head h ON h.id = e.id
+ORDER BY g.place
+
+-- name: thin_rows
+SELECT g.place, r.started_ms, r.id, r.machine, r.name, r.status, r.stopped_ms
+FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
+    AS g (place, machine, status, started_ms, id)
+CROSS JOIN LATERAL (
+    SELECT e.id, e.machine, e.name, e.status, e.started_ms, e.stopped_ms FROM execution e
+    WHERE e.machine = g.machine AND (e.started_ms, e.id) < (g.started_ms, g.id) AND e.started_ms >= $6
+    ORDER BY e.started_ms DESC, e.id DESC
+    LIMIT $7
+) r
+ORDER BY g.place, r.started_ms DESC, r.id DESC
+
+-- name: thin_rows_of_status
+SELECT g.place, r.started_ms, r.id, r.machine, r.name, r.status, r.stopped_ms
+FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
+    AS g (place, machine, status, started_ms, id)
+CROSS JOIN LATERAL (
+    SELECT e.id, e.machine, e.name, e.status, e.started_ms, e.stopped_ms FROM execution e
+    WHERE e.machine = g.machine AND e.status = g.status AND (e.started_ms, e.id) < (g.started_ms, g.id) AND e.started_ms >= $6
+    ORDER BY e.started_ms DESC, e.id DESC
+    LIMIT $7
+) r
+ORDER BY g.place, r.started_ms DESC, r.id DESC
+
+-- name: thin_rows_oldest
+SELECT g.place, r.started_ms, r.id, r.machine, r.name, r.status, r.stopped_ms
+FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
+    AS g (place, machine, status, started_ms, id)
+CROSS JOIN LATERAL (
+    SELECT e.id, e.machine, e.name, e.status, e.started_ms, e.stopped_ms FROM execution e
+    WHERE e.machine = g.machine AND (e.started_ms, e.id) > (g.started_ms, g.id) AND e.started_ms >= $6
+    ORDER BY e.started_ms, e.id
+    LIMIT $7
+) r
+ORDER BY g.place, r.started_ms, r.id
+
+-- name: thin_rows_of_status_oldest
+SELECT g.place, r.started_ms, r.id, r.machine, r.name, r.status, r.stopped_ms
+FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
+    AS g (place, machine, status, started_ms, id)
+CROSS JOIN LATERAL (
+    SELECT e.id, e.machine, e.name, e.status, e.started_ms, e.stopped_ms FROM execution e
+    WHERE e.machine = g.machine AND e.status = g.status AND (e.started_ms, e.id) > (g.started_ms, g.id) AND e.started_ms >= $6
+    ORDER BY e.started_ms, e.id
+    LIMIT $7
+) r
+ORDER BY g.place, r.started_ms, r.id
+
 -- name: counts
 SELECT status, sum(n)::bigint FROM execution_count WHERE machine = $1 GROUP BY status
 

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Final
 
+from statewright.stores.executions.merging import Merge, thin_statement
 from statewright.stores.ids import COUNTER_BITS, FIRST_MS, first_id, last_id, shard_of_id
 from statewright.stores.plan import ALL_MACHINES, STATUS_NUMBERS, RowGroups
 from statewright.stores.protocol import (
@@ -22,6 +23,7 @@ from statewright.stores.protocol import (
     Row,
     Started,
     Stored,
+    Thin,
     TimerRow,
 )
 from statewright.stores.sqlite.opened import SqliteFile
@@ -63,6 +65,25 @@ class SqliteExecutions:
         given = (machine, *filtered, *place, limit + 1)
         found = await self._file.opened.scan(lambda on: on.execute(text, given).fetchall())
         return Page.of([row_of(columns) for columns in found], limit)
+
+    async def thin_rows(
+        self,
+        machines: Sequence[int],
+        *,
+        statuses: Sequence[str],
+        after: Started | None,
+        since_ms: int,
+        limit: int,
+        oldest_first: bool = False,
+    ) -> list[Thin]:
+        merge = Merge(machines, statuses, after, limit, oldest_first=oldest_first)
+        text = _EXECUTIONS[thin_statement(statuses, oldest_first=oldest_first)]
+        return await self._file.opened.scan(lambda on: _merged(on, merge, text, since_ms))
+
+    async def rows(self, executions: Sequence[int]) -> list[Row]:
+        given = (json.dumps(list(executions)),)
+        found = await self._file.opened.scan(lambda on: on.execute(_EXECUTIONS["rows"], given).fetchall())
+        return [row_of(columns) for columns in found]
 
     async def count_by_status(self, machine: int | None) -> dict[str, int]:
         key = ALL_MACHINES if machine is None else machine
@@ -120,6 +141,19 @@ class SqliteExecutions:
 def _one_row(connection: sqlite3.Connection, name: str, *key: object) -> Row | None:
     columns = connection.execute(_EXECUTIONS[name], key).fetchone()
     return row_of(columns) if columns is not None else None
+
+
+def _merged(connection: sqlite3.Connection, merge: Merge, text: str, since_ms: int) -> list[Thin]:
+    connection.execute("BEGIN")
+    try:
+        while wanted := merge.wanted():
+            for part in wanted:
+                status = () if part.status is None else (part.status,)
+                given = (part.machine, *status, *part.after, since_ms, merge.chunk)
+                merge.add(part, connection.execute(text, given).fetchall())
+    finally:
+        connection.execute("ROLLBACK")
+    return merge.taken()
 
 
 def _load(connection: sqlite3.Connection, execution: int) -> Stored | None:

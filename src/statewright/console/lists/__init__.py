@@ -1,0 +1,1 @@
+"""Lists of executions and state machines: their filters, search, counts, and work on many executions."""

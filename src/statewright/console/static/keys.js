@@ -1,0 +1,65 @@
+// Keys of all pages, and the help that lists them. A part that has `data-key="x"` is pressed by x.
+
+import { html, signal } from './vendor.js';
+import { Dialog } from './dialogs.js';
+import { go } from './navigation.js';
+import { PAGES } from './pages.js';
+import { format } from './route.js';
+
+/** Which of the overlays is open. @type {{value: '' | 'palette' | 'help'}} */
+export const overlay = signal(/** @type {'' | 'palette' | 'help'} */ (''));
+
+/** The page of each key after g. @type {Record<string, string>} */
+export const GOES = { o: 'overview', m: 'machines', e: 'executions', q: 'queues', f: 'functions', s: 'schedules', l: 'limits' };
+const PATIENCE_MS = 1500;
+
+/** True where letters are text. @param {EventTarget | null} target */
+export function isTyping(target) {
+  const element = /** @type {HTMLElement | null} */ (target);
+  return element instanceof HTMLElement && (/^(INPUT|TEXTAREA|SELECT)$/.test(element.tagName) || element.isContentEditable) && !(element instanceof HTMLInputElement && /^(checkbox|radio|range)$/.test(element.type));
+}
+
+let sinceG = 0;
+
+addEventListener('keydown', (event) => {
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k') {
+    event.preventDefault();
+    overlay.value = overlay.value === 'palette' ? '' : 'palette';
+    return;
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || isTyping(event.target) || document.querySelector('dialog[open]')) return;
+  const isAfterG = event.timeStamp - sinceG < PATIENCE_MS;
+  sinceG = 0;
+  if (isAfterG && event.key in GOES) {
+    const page = GOES[event.key];
+    if (!Object.hasOwn(PAGES, page)) return;
+    event.preventDefault();
+    go(format(page));
+  } else if (event.key === 'g') {
+    sinceG = event.timeStamp;
+  } else if (event.key === '/' || event.key === '?') {
+    event.preventDefault();
+    overlay.value = event.key === '/' ? 'palette' : 'help';
+  } else {
+    const part = /** @type {HTMLElement | null} */ (document.querySelector(`[data-key="${CSS.escape(event.key)}"]:not([disabled])`));
+    if (!part) return;
+    event.preventDefault();
+    part.focus();
+    part.click();
+  }
+});
+
+/** @type {[string, [string, string][]][]} */
+const HELP = [
+  ['Everywhere', [['/', 'search, and go anywhere'], ['Ctrl K', 'the same'], ['?', 'these keys'], ['.', 'actions, where a page has a menu of them'], ['l', 'live or paused']]],
+  ['Lists', [['j', 'next row'], ['k', 'row before'], ['Enter', 'open it'], ['x', 'choose it, when rows are chosen'], ['y', 'copy its ARN']]],
+  ['An execution', [['[', 'event before'], [']', 'next event'], ['{', 'visit of this state before'], ['}', 'next visit of this state'], ['Space', 'play, pause']]],
+];
+
+export function Help() {
+  if (overlay.value !== 'help') return null;
+  const goes = Object.entries(GOES).filter(([, page]) => Object.hasOwn(PAGES, page)).map(([key, page]) => /** @type {[string, string]} */ ([`g ${key}`, PAGES[page].title]));
+  const groups = [HELP[0], /** @type {[string, [string, string][]]} */ (['Go to', goes]), ...HELP.slice(1)];
+  return html`<${Dialog} title="Keys" wide=${true} onClose=${() => (overlay.value = '')}><div class="keys">${groups.map(([title, keys]) => html`<section key=${title}><h3>${title}</h3>
+    <dl>${keys.map(([key, words]) => html`<dt>${key.split(' ').map((one) => html`<kbd>${one}</kbd> `)}</dt><dd>${words}</dd>`)}</dl></section>`)}</div><//>`;
+}

@@ -1,0 +1,1 @@
+"""Parts that the stores of executions share."""
