@@ -20,10 +20,42 @@ log = logging.getLogger("statewright.console")
 
 READING: Final[dict[str, frozenset[str]]] = {
     "states": frozenset({"DescribeStateMachine", "ListStateMachineVersions", "ListStateMachineAliases"}),
+    "lambda": frozenset({"GetPolicy", "ListAliases", "ListEventSourceMappings"}),
+    "logs": frozenset({"DescribeLogGroups", "DescribeLogStreams", "FilterLogEvents", "GetLogEvents"}),
+    "monitoring": frozenset({"GetMetricData"}),
+    "sqs": frozenset({"ListMessageMoveTasks"}),
 }
 """Operations that change nothing, by the signing names of their services."""
 WRITING: Final[dict[str, frozenset[str]]] = {
-    "states": frozenset({"StartExecution", "StopExecution", "RedriveExecution"}),
+    "states": frozenset(
+        {
+            "StartExecution",
+            "StopExecution",
+            "RedriveExecution",
+            "UpdateMapRun",
+            "TagResource",
+            "UntagResource",
+        }
+    ),
+    "lambda": frozenset(
+        {
+            "PutFunctionConcurrency",
+            "DeleteFunctionConcurrency",
+            "UpdateEventSourceMapping",
+        }
+    ),
+    "sqs": frozenset(
+        {
+            "CreateQueue",
+            "DeleteQueue",
+            "PurgeQueue",
+            "SendMessage",
+            "SetQueueAttributes",
+            "StartMessageMoveTask",
+            "CancelMessageMoveTask",
+        }
+    ),
+    "statewright": frozenset({"ReleasePermit"}),
 }
 """Operations that change something. Every call of them is logged."""
 
