@@ -39,6 +39,7 @@ WRITING: Final[dict[str, frozenset[str]]] = {
     ),
     "lambda": frozenset(
         {
+            "Invoke",
             "PutFunctionConcurrency",
             "DeleteFunctionConcurrency",
             "UpdateEventSourceMapping",

@@ -1,35 +1,24 @@
-"""Reads of functions: the list with the figures of a day, one function without its secrets; and its invocation, since
-bytes have no place in the JSON of a posted call.
-"""
+"""Reads of functions: the list with the figures of a day, and one function without the values of its secrets."""
 
 from __future__ import annotations
 
-import base64
-import logging
 import re
 from typing import Final
 
-from statewright.api.operations import App, Call, perform
-from statewright.console.asked import Asked, document, needed, text_of
+from statewright.api.operations import App
+from statewright.console.asked import Asked, needed
 from statewright.console.context import Console
 from statewright.console.figures import day
-from statewright.errors import ApiError
 from statewright.functions.meter import NAMESPACE
 from statewright.functions.records import Function
-from statewright.payload import Json, JsonObject
+from statewright.payload import JsonObject
 
 PAGE_ROWS: Final = 50
-MOST_CHARACTERS: Final = 200_000
-"""Characters of a result that the page shows."""
 MOST_VERSIONS: Final = 100
 _AT_ONCE: Final = 200
 _SECRET: Final = re.compile(
     r"secret|passw|pwd|token|credential|private|api_?key|access_?key|_key$|^key$|dsn|auth", re.I
 )
-_DURATION: Final = re.compile(r"\tDuration: ([\d.]+) ms\tBilled Duration: (\d+) ms")
-_KINDS: Final = ("RequestResponse", "Event", "DryRun")
-
-log = logging.getLogger("statewright.console")
 
 
 async def functions(console: Console, asked: Asked) -> JsonObject:
@@ -108,45 +97,4 @@ async def function(console: Console, asked: Asked) -> JsonObject:
     }
 
 
-async def invoke(console: Console, asked: Asked) -> JsonObject:
-    """Invoke: `{name, qualifier, kind, payload, region}`, a JSON text, to `{status, error, payload, isWhole, log,
-    version, durationMs, billedMs, requestId}`.
-
-    Raises: ApiError, the operation's own, or `AccessDenied`.
-    """
-    body = document(asked)
-    name, kind = text_of(body, "name"), text_of(body, "kind", "RequestResponse")
-    if kind not in _KINDS:
-        raise ApiError("BadRequest", f"kind is one of {', '.join(_KINDS)}.")
-    if not asked.caller.may_write:
-        raise ApiError("AccessDenied", "This sign-in may only read, and Invoke may change something.", status=403)
-    who = asked.caller.access_key or "a user of this machine"
-    log.info("Invoke of %s by %s in the console, request %s", name, who, asked.request_id)
-    request: dict[str, Json] = {
-        "FunctionName": name, "InvocationType": kind, "LogType": "Tail" if kind == "RequestResponse" else "None",
-        "Payload": text_of(body, "payload", "{}").encode("utf-8", "surrogatepass"),
-    }  # fmt: skip
-    qualifier = text_of(body, "qualifier", "")
-    if qualifier:
-        request["Qualifier"] = qualifier
-    app = console.app_in(text_of(body, "region", ""))
-    call = Call("lambda", "Invoke", asked.request_id, access_key=asked.caller.access_key or None)
-    answer = await perform(app, call, request)
-    payload: str = (answer.get("Payload") or b"").decode("utf-8", "replace")
-    tail = base64.b64decode(answer.get("LogResult", "")).decode("utf-8", "replace")
-    took = _DURATION.search(tail)
-    return {
-        "status": answer["StatusCode"],
-        "error": answer.get("FunctionError"),
-        "payload": payload[:MOST_CHARACTERS],
-        "isWhole": len(payload) <= MOST_CHARACTERS,
-        "log": tail,
-        "version": answer.get("ExecutedVersion"),
-        "durationMs": float(took[1]) if took else None,
-        "billedMs": int(took[2]) if took else None,
-        "requestId": asked.request_id,
-    }
-
-
 READS: Final = {"functions": functions, "function": function}
-ACTIONS: Final = {"function/invoke": invoke}

@@ -1,7 +1,7 @@
 """Reads of one Map Run: its counts, its items as one character each, its child executions page by page.
 
-A child execution has one item, or with an ItemBatcher several. Everything comes from the rows of the children, which
-the Map Run keeps whether they are STANDARD or EXPRESS executions; no history is read. Long work is done in a thread.
+A child execution has one item, or with an ItemBatcher several. They are read from what the Map Run keeps of each, or,
+once it has succeeded, from their rows. No history is read. Long work is done in a thread.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from statewright.arn import MAP_RUN, parse_arn
 from statewright.console.asked import Asked, Given, needed, number
 from statewright.console.context import Console
 from statewright.engine.engine import Engine
+from statewright.engine.executions.views import Head, Tail
 from statewright.engine.map_runs.head import RunHead
 from statewright.errors import ApiError
 from statewright.interpreter.map_run.codec import decode_map_run
@@ -36,7 +37,8 @@ from statewright.interpreter.map_run.state import (
     child_execution_arn,
     child_name,
 )
-from statewright.payload import JsonObject
+from statewright.payload import JsonObject, Payload
+from statewright.stores.protocol import ExecutionStore, Row, Started
 
 PAGE_ROWS: Final = 50
 MOST_ROWS: Final = 200
@@ -47,6 +49,7 @@ STEPS: Final = 240
 """Points of the concurrency over time."""
 _CAUSE_CHARACTERS: Final = 400
 _KEPT_RUNS: Final = 4
+_ROWS_AT_ONCE: Final = 1_000
 _FIRST: Final = (FAILED, TIMED_OUT, ABORTED, PENDING_REDRIVE, RUNNING, SUCCEEDED, PENDING)
 """Statuses in the order of a list that begins with what failed."""
 
@@ -86,6 +89,9 @@ async def _found(app: App, arn: str) -> Found:
         bodies = [stored.frames[index] for index in sorted(stored.frames)]
         texts = {digest: text.decode() for digest, text in stored.texts.items()}
         kept = await asyncio.to_thread(decode_map_run, stored.state, bodies, texts)
+        if not kept.children and any(kept.executions):
+            # A run that succeeded has let them go; there are still their rows.
+            kept.children = await _of_rows(store, run_id, kept.redrive_count)
         if row.stopped_ms is None:
             # Between a restart and its recovery it is nowhere but in the store.
             return Found(head, kept, is_open=False)
@@ -94,6 +100,33 @@ async def _found(app: App, arn: str) -> Found:
     while len(closed) > _KEPT_RUNS:
         closed.popitem(last=False)
     return Found(head, kept, is_open=False)
+
+
+async def _of_rows(store: ExecutionStore, run_id: int, redrive_count: int) -> list[MapChild]:
+    children: list[MapChild] = []
+    after: Started | None = None
+    while True:
+        page = await store.list_rows(run_id, status=None, after=after, limit=_ROWS_AT_ONCE)
+        children += await asyncio.to_thread(_children, page.rows, redrive_count)
+        after = page.next
+        if after is None or len(children) >= MOST_CELLS:
+            return sorted(children, key=lambda child: child.index)
+
+
+def _children(rows: Sequence[Row], redrive_count: int) -> list[MapChild]:
+    nothing = Payload(None)
+    found: list[MapChild] = []
+    for row in rows:
+        head = Head.decode(row.head)
+        child = MapChild(head.index, nothing, head.item_count or 1)
+        child.status = STATUS_NAMES.index(row.status)
+        child.attempt = redrive_count
+        child.started_ms, child.stopped_ms = row.started_ms, row.stopped_ms or 0
+        if row.status != "SUCCEEDED":
+            tail = Tail.decode(row.tail)
+            child.error, child.cause, child.redrives = tail.error, tail.cause, tail.redrive_count
+        found.append(child)
+    return found
 
 
 def _app_of(console: Console, arn: str) -> App:
@@ -174,9 +207,10 @@ def concurrency(spans: Sequence[tuple[int, int]], from_ms: int, to_ms: int) -> J
     """
     to_ms = max(to_ms, from_ms + 1)
     step_ms = max(1, -(-(to_ms - from_ms) // STEPS))
-    changes = [(start, 1) for start, _ in spans]
-    changes += [(stop, -1) for start, stop in spans if stop >= start]
-    # Of changes at one instant, stops come first: one child that follows another does not run beside it.
+    # Of changes at one instant, stops come first: one child that follows another does not run beside it. One that took
+    # less than a millisecond stops after it has started.
+    changes = [(start, 1, 1) for start, _ in spans]
+    changes += [(stop, 0 if stop > start else 2, -1) for start, stop in spans if stop >= start]
     changes.sort()
     most: list[int] = []
     running, place = 0, 0
@@ -184,11 +218,22 @@ def concurrency(spans: Sequence[tuple[int, int]], from_ms: int, to_ms: int) -> J
         end_ms = from_ms + (step + 1) * step_ms
         highest = running
         while place < len(changes) and changes[place][0] < end_ms:
-            running += changes[place][1]
+            running += changes[place][2]
             highest = max(highest, running)
             place += 1
         most.append(highest)
     return {"fromMs": from_ms, "toMs": to_ms, "stepMs": step_ms, "most": most}
+
+
+async def of_run(console: Console, asked: Asked) -> JsonObject:
+    """`{mapRuns: [{event, arn}]}`: the Map Runs that an execution has started, and the history events that say so."""
+    arn = needed(asked.given, "arn")
+    found = [
+        {"event": one.id, "arn": (one.details or {}).get("mapRunArn")}
+        for one in await console.runs_of(arn).events(arn)
+        if one.type == "MapRunStarted"
+    ]
+    return {"mapRuns": found[-MOST_ROWS:]}
 
 
 # ------------------------------------------------------------------ items
@@ -283,4 +328,4 @@ def _row(found: Found, arn: str, child: MapChild) -> JsonObject:
     }
 
 
-READS: Final = {"map-run": map_run, "map-run/strip": strip, "map-run/items": items}
+READS: Final = {"run/map-runs": of_run, "map-run": map_run, "map-run/strip": strip, "map-run/items": items}

@@ -60,7 +60,6 @@ READS: Final[Mapping[str, Read]] = {
 }
 ACTIONS: Final[Mapping[str, Read]] = {
     **calls.ACTIONS,
-    **functions.ACTIONS,
 }
 
 

@@ -91,7 +91,7 @@ export function nearest(points, ms) {
  * Shares of a bar by their numbers; what is there is at least `least` wide, at the cost of the others.
  * @param {number[]} numbers @param {number} [least] @returns {number[]} shares that add up to 1, or zeros
  */
-export function parts(numbers, least = 0.01) {
+export function parts(numbers, least = 0.004) {
   const whole = numbers.reduce((sum, one) => sum + one, 0);
   if (!whole) return numbers.map(() => 0);
   const wide = numbers.map((one) => (one ? Math.max(least, one / whole) : 0));

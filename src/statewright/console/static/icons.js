@@ -23,6 +23,10 @@ const PATHS = {
   left: 'M10 3 5 8l5 5',
   right: 'M6 3l5 5-5 5',
   down: 'M3 6l5 5 5-5',
+  hourglass: 'M4 2h8M4 14h8M4.8 2c0 3.4 3.2 4 3.2 6s-3.2 2.6-3.2 6M11.2 2c0 3.4-3.2 4-3.2 6s3.2 2.6 3.2 6',
+  function: 'M11.5 2.8c-2-.8-3.2.2-3.6 2.2L6.3 12c-.4 1.6-1.5 2.2-3 1.5M5.2 6.5h5',
+  queue: 'M2 4.5h12v7H2zM6 4.5v7M10 4.5v7',
+  gauge: 'M2.6 12A6 6 0 1 1 13.4 12M8 9.6l2.6-3.4M8 9.6h.01',
 };
 
 /** @param {{name: string, size?: number}} props */
