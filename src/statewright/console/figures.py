@@ -45,4 +45,5 @@ async def values(
 async def day(app: App, namespace: str, name: str, dimensions: Mapping[str, str], statistic: str) -> float:
     """A statistic of the last 24 hours as a whole; 0 without data."""
     metric = MetricId.of(namespace, name, dimensions)
-    return (await values(app, metric, statistic, length_ms=DAY_MS, period=86_400))[-1]
+    # The start is rounded down to a minute, so that a minute less is one period.
+    return (await values(app, metric, statistic, length_ms=DAY_MS - 60_000, period=86_400))[0]

@@ -2,6 +2,7 @@
 
 import { html, useState } from './vendor.js';
 import { call } from './api.js';
+import { filled } from './chart_scale.js';
 import { TimeChart } from './charts.js';
 import { Dialog, useAction } from './dialogs.js';
 import { count, duration, instant, iso } from './format.js';
@@ -55,11 +56,12 @@ function Figures({ found }) {
     const one = (figures?.MetricDataResults ?? []).find((/** @type {any} */ each) => each.Id === id);
     return (one?.Timestamps ?? []).map((/** @type {number} */ ms, /** @type {number} */ place) => [ms, one.Values[place]]);
   };
+  const counted = (/** @type {string} */ id) => (figures && points(id).length ? filled(points(id), to - HOUR_MS, to + MINUTE_MS, MINUTE_MS) : []);
   const span = { from: to - HOUR_MS, to: to + MINUTE_MS, none: figures ? 'Nothing was invoked in the last hour.' : 'Reading…' };
   const limit = found.reserved === null ? null : { value: found.reserved, name: 'reserved' };
   return html`<div class="parts"><section class="card"><${TimeChart} title="Concurrency, last hour" ...${span} limit=${limit} series=${[{ name: 'running', tone: 'run', points: points('running'), area: true }]} /></section>
-    <section class="card"><${TimeChart} title="Invocations a minute" ...${span} series=${[{ name: 'invocations', tone: 'accent', points: points('invocations'), area: true }, { name: 'errors', tone: 'fail', points: points('errors') }, { name: 'throttles', tone: 'wait', points: points('throttles') }]} /></section>
-    <section class="card"><${TimeChart} title="Duration, p95" ...${span} unit=${duration} series=${[{ name: 'p95', tone: 'accent', points: points('p95') }]} /></section></div>`;
+    <section class="card"><${TimeChart} title="Invocations a minute" ...${span} series=${[{ name: 'invocations', tone: 'accent', points: counted('invocations'), area: true }, { name: 'errors', tone: 'fail', points: counted('errors') }, { name: 'throttles', tone: 'wait', points: counted('throttles') }]} /></section>
+    <section class="card"><${TimeChart} title="Duration, p95" ...${span} unit=${duration} series=${[{ name: 'p95', tone: 'accent', points: points('p95'), dots: true }]} /></section></div>`;
 }
 
 /** @param {{found: any, onClose: () => void, again: () => void}} props */

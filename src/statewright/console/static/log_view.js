@@ -13,7 +13,7 @@ const SPANS = [['900000', '15 min'], ['3600000', '1 h'], ['86400000', '1 d'], ['
 
 /** @param {{lines: import('./log_lines.js').LogLine[]}} props */
 export function LogLines({ lines }) {
-  return html`<ol class="loglines" tabindex="0" aria-label="Log lines">${lines.map((line, place) => html`<li key=${`${line.atMs} ${place}`}><time title=${iso(line.atMs)}>${iso(line.atMs).slice(11, 23)}</time><bdi class=${lookOf(line.text)}>${line.text}</bdi></li>`)}</ol>`;
+  return html`<ol class="loglines" tabindex="0" aria-label="Log lines">${lines.map((line, place) => html`<li key=${`${line.atMs} ${place}`}><time title=${iso(line.atMs)}>${iso(line.atMs).slice(11, 23)}</time><bdi class=${lookOf(line.text)}>${line.text.replaceAll('\r', '\n')}</bdi></li>`)}</ol>`;
 }
 
 /**
