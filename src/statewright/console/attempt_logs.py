@@ -1,6 +1,6 @@
 """The log lines of one visit of a state: what the function logged in an attempt, and the machine's own log.
 
-The lines of an invocation are told by its request id where the result names it, else by the time of the attempt.
+The lines of an invocation are found by its request id where the result names it, else by the time of the visit.
 """
 
 from __future__ import annotations

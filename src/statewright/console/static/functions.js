@@ -18,11 +18,11 @@ export function Page({ route }) {
     <div class="filters"><${SearchBox} route=${route} label="Part of a name" />${found ? html`<span class="space faint">${count(found.account.running)} of ${count(found.account.limit)} invocations at a time in use</span>` : null}</div>
     ${problem ? html`<${Problem} problem=${problem} again=${again} />` : null}
     ${!found ? (problem ? null : html`<p class="faint">Reading…</p>`) : !found.functions.length ? html`<div class="empty card">${q ? html`<p>No function matches. <a href=${format('functions')}>Show all</a></p>` : html`<h2>No function yet</h2><p>Deploy a project with <code>statewright deploy</code>, or create one with any AWS SDK.</p>`}</div>`
-    : html`<div class="card scroll"><table class="list"><thead><tr><th>Name</th><th>Runtime</th><th class="end">Invocations, 24 h</th><th class="end">Errors</th><th class="end">Throttles</th><th class="end">p95</th><th>Concurrency</th><th class="end">Changed</th></tr></thead>
-      <tbody>${found.functions.map((/** @type {any} */ one) => html`<tr key=${one.name}><td class="name roomy"><a href=${format('function', one.name)}>${one.name}</a></td><td>${one.runtime ?? html`<span class="faint">image</span>`}</td>
+    : html`<div class="card scroll"><table class="list"><thead><tr><th>Name</th><th class="big">Runtime</th><th class="end">Invocations, 24 h</th><th class="end">Errors</th><th class="end">Throttles</th><th class="end">p95</th><th class="big">Concurrency</th><th class="end big">Changed</th></tr></thead>
+      <tbody>${found.functions.map((/** @type {any} */ one) => html`<tr key=${one.name}><td class="name roomy"><a href=${format('function', one.name)}>${one.name}</a></td><td class="big">${one.runtime ?? html`<span class="faint">image</span>`}</td>
         <td class="end">${count(one.invocations)}</td><td class=${one.errors ? 'end fail' : 'end'}>${count(one.errors)}${one.invocations && one.errors ? html` <span class="faint">${Math.max(1, Math.round((100 * one.errors) / one.invocations))} %</span>` : null}</td>
         <td class=${one.throttles ? 'end fail' : 'end'}>${count(one.throttles)}</td><td class="end">${one.invocations ? duration(one.p95Ms) : html`<span class="faint">–</span>`}</td>
-        <td>${one.reserved === null ? html`${count(one.running)} <span class="faint">running, none reserved</span>` : html`<${Capacity} used=${one.running} limit=${one.reserved} label=${`${one.running} of ${one.reserved} reserved in use`} words=${`${count(one.running)} of ${count(one.reserved)}`} />`}</td>
-        <td class="end"><${Ago} ms=${one.modifiedMs} now=${found.nowMs} /></td></tr>`)}</tbody></table></div>
+        <td class="big">${one.reserved === null ? html`${count(one.running)} <span class="faint">running, none reserved</span>` : html`<${Capacity} used=${one.running} limit=${one.reserved} label=${`${one.running} of ${one.reserved} reserved in use`} words=${`${count(one.running)} of ${count(one.reserved)}`} />`}</td>
+        <td class="end big"><${Ago} ms=${one.modifiedMs} now=${found.nowMs} /></td></tr>`)}</tbody></table></div>
       <${Pages} route=${route} next=${found.next} />`}`;
 }

@@ -84,7 +84,7 @@ function Release({ name, of, permit, onClose, again }) {
   return html`<${Dialog} title="Release a permit by force" onClose=${onClose}><form class="form" onSubmit=${release}>
     <p><b><bdi>${permit.name}</bdi></b> holds a permit of <b><bdi>${name}</bdi></b> and may still be at work. The next waiter gets the permit at once, so that both may be in the critical section. The execution goes on and is not stopped.</p>
     <label>Reason, for the log of the server <input required maxlength="256" value=${reason} onInput=${(/** @type {any} */ event) => setReason(event.target.value)} /></label>
-    <label>Type <b>${permit.name}</b> to confirm <input value=${typed} autocomplete="off" onInput=${(/** @type {any} */ event) => setTyped(event.target.value)} /></label>
+    <label><span>Type <b><bdi>${permit.name}</bdi></b> to confirm</span><input value=${typed} autocomplete="off" onInput=${(/** @type {any} */ event) => setTyped(event.target.value)} /></label>
     ${problem ? html`<p class="fail" role="alert">${problem.message}</p>` : null}
     <footer><button type="button" class="action" onClick=${onClose}>Cancel</button><button class="action primary danger" disabled=${isBusy || typed !== permit.name || !reason.trim()}>Release</button></footer></form><//>`;
 }

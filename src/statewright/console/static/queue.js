@@ -101,7 +101,7 @@ function Message({ one }) {
   return html`<div class="stack"><div class="result"><${Json} value=${body.value} whole=${{ text: one.body, length: one.length, isWhole: one.length === one.body.length }} /></div>
     <dl class="pairs">${facts.map(([name, value]) => html`<dt><bdi>${name}</bdi></dt><dd><bdi>${value}</bdi></dd>`)}</dl>
     ${trail.found?.entries.length ? html`<h3>What happened to it</h3><table class="list"><tbody>${trail.found.entries.map((/** @type {any} */ entry) => html`<tr><td title=${iso(entry.atMs)}>${instant(entry.atMs)}</td><td><b>${entry.kind}</b></td><td>${entry.detail}</td></tr>`)}</tbody></table>`
-    : trail.found ? html`<p class="faint">No receive of it has ended without a deletion.</p>` : null}</div>`;
+    : null}</div>`;
 }
 
 /** @param {{found: any, server: any}} props */

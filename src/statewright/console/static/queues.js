@@ -23,11 +23,11 @@ export function Page({ route, server }) {
     <div class="filters"><${SearchBox} route=${route} label="Part of a name" /></div>
     ${problem ? html`<${Problem} problem=${problem} again=${again} />` : null}
     ${!found ? (problem ? null : html`<p class="faint">Reading…</p>`) : !found.queues.length ? html`<div class="empty card">${q ? html`<p>No queue matches. <a href=${format('queues')}>Show all</a></p>` : html`<h2>No queue yet</h2><p>Create one here, with any AWS SDK, or with <code>statewright aws sqs create-queue --queue-name orders</code>.</p>`}</div>`
-    : html`<div class="card scroll"><table class="list"><thead><tr><th>Name</th><th class="end">Visible</th><th class="end">In flight</th><th class="end">Delayed</th><th>Last hour</th><th class="end">Oldest</th><th>Dead letters</th><th></th></tr></thead>
+    : html`<div class="card scroll"><table class="list"><thead><tr><th>Name</th><th class="end">Visible</th><th class="end">In flight</th><th class="end big">Delayed</th><th class="big">Last hour</th><th class="end big">Oldest</th><th>Dead letters</th><th></th></tr></thead>
       <tbody>${found.queues.map((/** @type {any} */ one) => html`<tr key=${one.name}><td class="name roomy"><a href=${format('queue', one.name)}>${one.name}</a></td>
-        <td class="end">${count(one.visible)}</td><td class="end">${count(one.inFlight)}</td><td class="end">${count(one.delayed)}</td>
-        <td><${Spark} values=${one.line} words=${`Visible messages in the last hour, at most ${Math.max(0, ...one.line)}`} /></td>
-        <td class="end"><${Ago} ms=${one.oldestMs} now=${found.nowMs} /></td>
+        <td class="end">${count(one.visible)}</td><td class="end">${count(one.inFlight)}</td><td class="end big">${count(one.delayed)}</td>
+        <td class="big"><${Spark} values=${one.line} words=${`Visible messages in the last hour, at most ${Math.max(0, ...one.line)}`} /></td>
+        <td class="end big"><${Ago} ms=${one.oldestMs} now=${found.nowMs} /></td>
         <td><${DeadLetters} one=${one} /></td>
         <td class="end">${server?.mayWrite ? html`<button class="action small" aria-label=${`Delete ${one.name}`} onClick=${() => setGone(one.name)}>Delete…</button>` : null}</td></tr>`)}</tbody></table></div>
       <${Pages} route=${route} next=${found.next} />`}

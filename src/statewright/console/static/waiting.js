@@ -45,10 +45,10 @@ function Rows({ rows, kind, now, more, filtered }) {
     return html`<div class="empty card">${filtered ? html`<p>Nothing that waits matches. <a href=${format('waiting', '', { kind: kind === 'tasks' ? '' : kind })}>Show all</a></p>` : html`<h2>${title}</h2><p>${words}</p>`}</div>`;
   }
   const [what, place] = kind === 'permits' ? ['Semaphore', 'In line'] : kind === 'starts' ? ['', 'In line'] : ['Resource', ''];
-  return html`<div class="card scroll"><table class="list"><thead><tr><th class="end">Waits</th><th>Execution</th><th>State machine</th>${kind === 'starts' ? null : html`<th>State</th><th>${what}</th>`}${place ? html`<th class="end">${place}</th>` : html`<th>Answer</th>`}${kind === 'starts' ? null : html`<th>Deadline</th>`}</tr></thead>
+  return html`<div class="card scroll"><table class="list"><thead><tr><th class="end">Waits</th><th>Execution</th><th class="big">State machine</th>${kind === 'starts' ? null : html`<th>State</th><th class="big">${what}</th>`}${place ? html`<th class="end">${place}</th>` : html`<th>Answer</th>`}${kind === 'starts' ? null : html`<th>Deadline</th>`}</tr></thead>
     <tbody>${rows.map((row) => html`<tr key=${`${row.arn} ${row.state} ${row.sinceMs} ${row.place}`}><td class="end"><b><${Since} ms=${row.sinceMs} now=${now} /></b></td>
-      <td class="name roomy"><a href=${format('execution', row.arn, { state: row.state })}><bdi>${row.name}</bdi></a></td><td><bdi>${row.machine}</bdi></td>
-      ${kind === 'starts' ? null : html`<td><bdi>${row.state}</bdi></td><td>${kind === 'permits' ? html`<a class="link" href=${format('limits', '', { name: row.what, key: row.key })}><bdi>${row.what}</bdi></a>${row.key ? html` <bdi class="faint">${row.key}</bdi>` : null}` : html`<code>${row.what}</code>`}</td>`}
+      <td class="name roomy"><a href=${format('execution', row.arn, { state: row.state })}><bdi>${row.name}</bdi></a></td><td class="big"><bdi>${row.machine}</bdi></td>
+      ${kind === 'starts' ? null : html`<td><bdi>${row.state}</bdi></td><td class="big">${kind === 'permits' ? html`<a class="link" href=${format('limits', '', { name: row.what, key: row.key })}><bdi>${row.what}</bdi></a>${row.key ? html` <bdi class="faint">${row.key}</bdi>` : null}` : html`<code>${row.what}</code>`}</td>`}
       ${place ? html`<td class="end">${count(row.place)}</td>` : html`<td><${Expects} row=${row} /></td>`}
       ${kind === 'starts' ? null : html`<td><${Deadline} row=${row} now=${now} /></td>`}</tr>`)}</tbody></table></div>`;
 }
