@@ -16,7 +16,9 @@ async function walk(page, look) {
   };
 }
 
-const rows = (/** @type {any} */ page) => page.locator('tbody tr');
+function rows(page) {
+  return page.locator('tbody tr');
+}
 
 async function aMapRun(page) {
   await page.goto(`${address}/console/map-run/${mapRun}`);
@@ -67,13 +69,13 @@ async function waiting(page) {
   await page.checkAccess();
   const tasks = await rows(page).locator('.name').allInnerTexts();
   const search = page.getByRole('searchbox');
-  await search.fill('pack');
+  await search.fill('packing');
   await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 1);
   await search.fill('nothing of that name');
   await page.getByText('Nothing that waits matches').waitFor();
   await search.fill('');
   await rows(page).first().waitFor();
-  await page.getByLabel('Waits').selectOption('86400000');
+  await page.getByRole('combobox', { name: 'Waits' }).selectOption('86400000');
   await page.getByText('Nothing that waits matches').waitFor();
   await page.goto(`${address}/console/waiting?kind=starts`);
   await rows(page).first().waitFor();
@@ -113,10 +115,10 @@ async function limits(page, look) {
 async function queues(page, name) {
   await page.goto(`${address}/console/queues`);
   await page.getByRole('button', { name: 'Create queue' }).click();
-  await page.getByLabel('Name').fill('not a name');
+  await page.getByRole('dialog').getByLabel('Name').fill('not a name');
   await page.getByRole('button', { name: 'Create', exact: true }).click();
   const refused = await page.getByRole('dialog').getByRole('alert').innerText();
-  await page.getByLabel('Name').fill(name);
+  await page.getByRole('dialog').getByLabel('Name').fill(name);
   await page.getByRole('button', { name: 'Create', exact: true }).click();
   await page.getByRole('heading', { name, exact: true }).waitFor();
   await page.getByText('The queue is empty').waitFor();
