@@ -208,18 +208,20 @@ def concurrency(spans: Sequence[tuple[int, int]], from_ms: int, to_ms: int) -> J
     to_ms = max(to_ms, from_ms + 1)
     step_ms = max(1, -(-(to_ms - from_ms) // STEPS))
     # Of changes at one instant, stops come first: one child that follows another does not run beside it. One that took
-    # less than a millisecond stops after it has started.
-    changes = [(start, 1, 1) for start, _ in spans]
-    changes += [(stop, 0 if stop > start else 2, -1) for start, stop in spans if stop >= start]
+    # less than a millisecond stops after it has started. Four times the instant, and the place in this order: numbers
+    # are sorted much faster than tuples.
+    changes = [4 * start + 1 for start, _ in spans]
+    changes += [4 * stop + (0 if stop > start else 2) for start, stop in spans if stop >= start]
     changes.sort()
     most: list[int] = []
     running, place = 0, 0
     for step in range(-(-(to_ms - from_ms) // step_ms)):
         end_ms = from_ms + (step + 1) * step_ms
         highest = running
-        while place < len(changes) and changes[place][0] < end_ms:
-            running += changes[place][2]
-            highest = max(highest, running)
+        while place < len(changes) and changes[place] < 4 * end_ms:
+            running += 1 if changes[place] % 4 == 1 else -1
+            if running > highest:
+                highest = running
             place += 1
         most.append(highest)
     return {"fromMs": from_ms, "toMs": to_ms, "stepMs": step_ms, "most": most}
@@ -241,7 +243,8 @@ async def of_run(console: Console, asked: Asked) -> JsonObject:
 
 def category(state: MapRunState, child: MapChild) -> int:
     """The status of a child, of the constants of `interpreter.map_run.state`."""
-    return PENDING_REDRIVE if state.waits_again(child) else child.status
+    is_open = state.status == "RUNNING"
+    return PENDING_REDRIVE if is_open and state.waits_again(child) else child.status
 
 
 async def strip(console: Console, asked: Asked) -> JsonObject:
@@ -277,14 +280,19 @@ async def items(console: Console, asked: Asked) -> JsonObject:
         return {"items": [_row(found, arn, child) for child in chosen], "next": None}
     rows: list[JsonObject] = []
     for place in range(rank, len(order)):
-        for child in state.children[after:]:
-            if category(state, child) != order[place]:
-                continue
+        for child in _of_category(state, order[place], after):
             if len(rows) == limit:
                 return {"items": rows, "next": f"{place}.{child.index}"}
             rows.append(_row(found, arn, child))
         after = 0
     return {"items": rows, "next": None}
+
+
+def _of_category(state: MapRunState, wanted: int, after: int) -> list[MapChild]:
+    """The children of a status from an index on."""
+    if state.redrive_count and state.status == "RUNNING":
+        return [child for child in state.children[after:] if category(state, child) == wanted]
+    return [child for child in state.children[after:] if child.status == wanted]
 
 
 def _order(given: Given) -> tuple[int, ...]:

@@ -1,6 +1,6 @@
 // What waits: tasks for an answer with their token, tasks for a permit, starts for their machine's limit.
 
-import { html } from './vendor.js';
+import { html, useState } from './vendor.js';
 import { count, duration, iso, plural } from './format.js';
 import { Icon } from './icons.js';
 import { go } from './navigation.js';
@@ -10,6 +10,9 @@ import { format } from './route.js';
 import { changed, Pages, SearchBox, Since } from './service_parts.js';
 
 const EVERY_MS = 2000;
+// With very many executions that run, a look costs the server a tenth of a second.
+const MANY = 2000;
+const RARELY_MS = 10000;
 const KINDS = [['', 'Tasks'], ['permits', 'Permits'], ['starts', 'Starts']];
 const AGES = [['', 'any time'], ['60000', 'more than 1 min'], ['3600000', 'more than 1 h'], ['86400000', 'more than 1 d']];
 /** @type {Record<string, [string, string]>} */
@@ -23,7 +26,9 @@ const EMPTY = {
 export function Page({ route }) {
   const { kind = '', q = '', older = '', cursor = '' } = route.query;
   const shown = kind || 'tasks';
-  const { found, problem, again } = useRead('waiting', { kind: shown, q, older, cursor }, { every: EVERY_MS });
+  const [isLarge, setLarge] = useState(false);
+  const { found, problem, again } = useRead('waiting', { kind: shown, q, older, cursor }, { every: isLarge ? RARELY_MS : EVERY_MS });
+  if (found && isLarge !== found.running > MANY) setLarge(found.running > MANY);
   const counts = /** @type {Record<string, number | undefined>} */ ({ permits: found?.permits, starts: found?.starts });
   return html`<header class="head"><h1>Waiting</h1></header>
     <div class="filters"><div class="tabs pill" role="group" aria-label="What waits">${KINDS.map(([value, words]) => html`<button aria-pressed=${value === kind}
