@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { areaPath, filled, linePath, nearest, niceMax, parts, share, thinned, valueTicks } from './chart_scale.js';
+import { wholeNumber } from './inputs.js';
 import { cornerOf, gridOf, orderOf, placeAt, statusAt } from './item_strip.js';
 import { fromBase64, lookOf, patternOf, reportOf, toBase64 } from './log_lines.js';
 import { firstOf, meanings, opened, policies, readAttributes } from './queue_words.js';
@@ -74,3 +75,7 @@ assert.deepEqual(opened('12'), { value: '12', isJson: false });
 assert.equal(firstOf(`a\n  b${'c'.repeat(500)}`).length, 161);
 assert.deepEqual(readAttributes('kind=order\n\nn Number=5\ne=a=b'), { kind: { DataType: 'String', StringValue: 'order' }, n: { DataType: 'Number', StringValue: '5' }, e: { DataType: 'String', StringValue: 'a=b' } });
 assert.throws(() => readAttributes('nothing'), /NAME=VALUE/);
+
+// Numbers that are typed: what is none is refused, and not taken for no limit.
+assert.equal(wholeNumber(' 12 ', 'The rate'), 12);
+for (const wrong of ['', 'many', '1.5', '-1', '1e9']) assert.throws(() => wholeNumber(wrong, 'The rate'), /The rate must be a whole number/);

@@ -7,6 +7,7 @@ import { TimeChart } from './charts.js';
 import { Dialog, useAction } from './dialogs.js';
 import { count, duration, instant, iso } from './format.js';
 import { Invoke } from './function_invoke.js';
+import { wholeNumber } from './inputs.js';
 import { go } from './navigation.js';
 import { GroupLog } from './log_view.js';
 import { Problem, Tabs } from './parts.js';
@@ -50,7 +51,7 @@ function Figures({ found }) {
   const metric = (/** @type {string} */ id, /** @type {string} */ of, /** @type {string} */ stat) => ({ Id: id, MetricStat: { Metric: { Namespace: 'AWS/Lambda', MetricName: of, Dimensions: [{ Name: 'FunctionName', Value: found.name }] }, Period: 60, Stat: stat } });
   const queries = [metric('running', 'ConcurrentExecutions', 'Maximum'), metric('invocations', 'Invocations', 'Sum'), metric('errors', 'Errors', 'Sum'), metric('throttles', 'Throttles', 'Sum'), metric('p95', 'Duration', 'p95')];
   // Instants in requests are seconds, those in answers milliseconds.
-  const { found: figures, problem } = useCall('monitoring', 'GetMetricData', { StartTime: (to - HOUR_MS) / 1000, EndTime: (to + MINUTE_MS) / 1000, ScanBy: 'TimestampAscending', MetricDataQueries: queries }, { every: 10000 });
+  const { found: figures, problem } = useCall('monitoring', 'GetMetricData', { StartTime: (to - HOUR_MS) / 1000, EndTime: (to + MINUTE_MS) / 1000, ScanBy: 'TimestampAscending', MetricDataQueries: queries }, { every: 10000, keep: true });
   if (problem) return html`<p class="fail">${problem.message}</p>`;
   const points = (/** @type {string} */ id) => {
     const one = (figures?.MetricDataResults ?? []).find((/** @type {any} */ each) => each.Id === id);
@@ -71,7 +72,7 @@ function Reserve({ found, onClose, again }) {
   const save = (/** @type {Event} */ event) => {
     event.preventDefault();
     run(async () => {
-      if (text.trim()) await call('lambda', 'PutFunctionConcurrency', { FunctionName: found.name, ReservedConcurrentExecutions: Number(text) });
+      if (text.trim()) await call('lambda', 'PutFunctionConcurrency', { FunctionName: found.name, ReservedConcurrentExecutions: wholeNumber(text, 'The number of invocations') });
       else await call('lambda', 'DeleteFunctionConcurrency', { FunctionName: found.name });
       again();
       onClose();

@@ -64,7 +64,7 @@ function Depth({ name, now }) {
   const metric = (/** @type {string} */ id, /** @type {string} */ of) => ({ Id: id, MetricStat: { Metric: { Namespace: 'AWS/SQS', MetricName: of, Dimensions: [{ Name: 'QueueName', Value: name }] }, Period: 60, Stat: 'Maximum' } });
   // Instants in requests are seconds, those in answers milliseconds.
   const request = { StartTime: (to - HOUR_MS) / 1000, EndTime: (to + MINUTE_MS) / 1000, ScanBy: 'TimestampAscending', MetricDataQueries: [metric('visible', 'ApproximateNumberOfMessagesVisible'), metric('hidden', 'ApproximateNumberOfMessagesNotVisible')] };
-  const { found, problem } = useCall('monitoring', 'GetMetricData', request);
+  const { found, problem } = useCall('monitoring', 'GetMetricData', request, { keep: true });
   if (problem) return html`<p class="fail pad">${problem.message}</p>`;
   const points = (/** @type {string} */ id) => {
     const one = (found?.MetricDataResults ?? []).find((/** @type {any} */ each) => each.Id === id);

@@ -4,6 +4,7 @@ import { html, useState } from './vendor.js';
 import { call } from './api.js';
 import { Dialog, useAction } from './dialogs.js';
 import { plural } from './format.js';
+import { wholeNumber } from './inputs.js';
 import { readAttributes } from './queue_words.js';
 
 /** @param {{found: any, onClose: () => void, again: () => void}} props */
@@ -22,7 +23,7 @@ export function Send({ found, onClose, again }) {
       if (form.attributes.trim()) request.MessageAttributes = readAttributes(form.attributes);
       if (form.group.trim()) request.MessageGroupId = form.group.trim();
       if (found.fifo && form.dedup.trim()) request.MessageDeduplicationId = form.dedup.trim();
-      if (!found.fifo && form.delay.trim()) request.DelaySeconds = Number(form.delay);
+      if (!found.fifo && form.delay.trim()) request.DelaySeconds = wholeNumber(form.delay, 'The delay');
       const answer = await call('sqs', 'SendMessage', request);
       setSent(answer.MessageId);
       again();
@@ -50,7 +51,7 @@ export function Move({ found, onClose, onMoved }) {
       await call('sqs', 'StartMessageMoveTask', {
         SourceArn: found.arn,
         ...(target.trim() ? { DestinationArn: target.trim() } : {}),
-        ...(rate.trim() ? { MaxNumberOfMessagesPerSecond: Number(rate) } : {}),
+        ...(rate.trim() ? { MaxNumberOfMessagesPerSecond: wholeNumber(rate, 'The rate') } : {}),
       });
       onMoved();
       onClose();

@@ -35,11 +35,12 @@ export function Pages({ route, next, words = 'Next page' }) {
 }
 
 /**
- * Calls an operation that reads, when the page opens and whenever its request changes; with `every`, again and again while the page is visible.
- * @param {string} service @param {string | null} operation @param {Record<string, unknown>} request @param {{every?: number}} [options]
+ * Calls an operation that reads, when the page opens and whenever its request changes; with `every`, again and again while
+ * the page is visible. With `keep`, the last answer stays until the next one comes, whatever its request was.
+ * @param {string} service @param {string | null} operation @param {Record<string, unknown>} request @param {{every?: number, keep?: boolean}} [options]
  * @returns {{found: any, problem: Error | null, again: () => void}}
  */
-export function useCall(service, operation, request, { every = 0 } = {}) {
+export function useCall(service, operation, request, { every = 0, keep = false } = {}) {
   const key = operation ? JSON.stringify([service, operation, request]) : '';
   const [held, setHeld] = useState(/** @type {any} */ ({ key: '', found: null, problem: null }));
   const turn = useRef(/** @type {() => void} */ (() => {}));
@@ -67,7 +68,7 @@ export function useCall(service, operation, request, { every = 0 } = {}) {
     };
   }, [key, every]);
   const isCurrent = held.key === key;
-  return { found: isCurrent ? held.found : null, problem: isCurrent ? held.problem : null, again: () => turn.current() };
+  return { found: isCurrent || keep ? held.found : null, problem: isCurrent ? held.problem : null, again: () => turn.current() };
 }
 
 /** How long ago, with the instant. @param {{ms: number | null | undefined, now: number}} props */
