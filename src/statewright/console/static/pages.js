@@ -10,7 +10,7 @@
 export const PAGES = {
   executions: { title: 'Executions', icon: 'list', group: 'main', load: () => import('./executions.js') },
   machines: { title: 'State machines', icon: 'machine', group: 'main', load: () => import('./machines.js') },
-  waiting: { title: 'Waiting', icon: 'hourglass', group: 'main', style: 'services.css', load: () => import('./waiting.js') },
+  waiting: { title: 'Waiting', icon: 'hourglass', group: 'main', style: 'services.css', load: () => import('./waiting_page.js') },
   functions: { title: 'Functions', icon: 'function', group: 'services', style: 'services.css', load: () => import('./functions.js') },
   queues: { title: 'Queues', icon: 'queue', group: 'services', style: 'services.css', load: () => import('./queues.js') },
   limits: { title: 'Limits', icon: 'gauge', group: 'services', style: 'services.css', load: () => import('./limits.js') },
