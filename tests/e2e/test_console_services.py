@@ -363,3 +363,25 @@ def test_a_state_has_the_log_of_its_invocation(server, charge):
 def test_operations_that_are_not_allowed_are_refused(server):
     for service, operation in (("lambda", "DeleteFunction"), ("sqs", "ReceiveMessage"), ("s3", "DeleteBucket")):
         assert call(server, service, operation)["error"] == "AccessDenied"
+
+
+def test_a_state_has_its_events_of_the_log_group_of_the_machine(server):
+    group = "/services/machine"
+    server.client("logs").create_log_group(logGroupName=group)
+    arn = f"arn:aws:logs:us-east-1:000000000000:log-group:{group}:*"
+    logging = {"level": "ALL", "includeExecutionData": True,
+               "destinations": [{"cloudWatchLogsLogGroup": {"logGroupArn": arn}}]}  # fmt: skip
+    states = {"One": {"Type": "Pass", "Next": "Two"}, "Two": {"Type": "Pass", "End": True}}
+    made = machine(server, "services-logged", states, loggingConfiguration=logging)
+    execution = start(server, made, "logged")
+    ended(server.client("stepfunctions"), execution)
+    run = read(server, "run", arn=execution)
+    begin, end = run["visits"]["begin"][0], run["visits"]["end"][0]
+
+    def logged() -> Any:
+        found = read(server, "run/logs", arn=execution, event=begin, end=begin + end)["machine"]
+        return found if len(found["lines"]) == 2 else None
+
+    found = until(logged, "both events of the visit")
+    assert (found["group"], found["level"], found["none"]) == (group, "ALL", None)
+    assert [json.loads(line["text"])["type"] for line in found["lines"]] == ["PassStateEntered", "PassStateExited"]
