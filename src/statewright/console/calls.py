@@ -19,8 +19,17 @@ from statewright.payload import Json, JsonObject
 log = logging.getLogger("statewright.console")
 
 READING: Final[dict[str, frozenset[str]]] = {
+    "lambda": frozenset({
+        "GetPolicy", "ListAliases", "ListEventSourceMappings",
+    }),
+    "logs": frozenset({
+        "DescribeLogGroups", "DescribeLogStreams", "FilterLogEvents", "GetLogEvents",
+    }),
     "monitoring": frozenset({
         "GetMetricData",
+    }),
+    "sqs": frozenset({
+        "ListMessageMoveTasks",
     }),
     "states": frozenset({
         "DescribeExecution", "DescribeStateMachine", "DescribeStateMachineAlias",
@@ -33,14 +42,21 @@ READING: Final[dict[str, frozenset[str]]] = {
 }  # fmt: skip
 """Operations that change nothing, by the signing names of their services."""
 WRITING: Final[dict[str, frozenset[str]]] = {
+    "lambda": frozenset({
+        "DeleteFunctionConcurrency", "Invoke", "PutFunctionConcurrency", "UpdateEventSourceMapping",
+    }),
+    "sqs": frozenset({
+        "CancelMessageMoveTask", "CreateQueue", "DeleteQueue", "PurgeQueue", "SendMessage", "SetQueueAttributes",
+        "StartMessageMoveTask",
+    }),
     "states": frozenset({
         "CreateStateMachine", "CreateStateMachineAlias", "DeleteStateMachineAlias", "DeleteStateMachineVersion",
         "PublishStateMachineVersion", "RedriveExecution", "SendTaskFailure", "SendTaskHeartbeat", "SendTaskSuccess",
         "StartExecution", "StartSyncExecution", "StopExecution", "TagResource", "TestState", "UntagResource",
-        "UpdateStateMachine", "UpdateStateMachineAlias",
+        "UpdateMapRun", "UpdateStateMachine", "UpdateStateMachineAlias",
     }),
     "statewright": frozenset({
-        "ForkExecution",
+        "ForkExecution", "ReleasePermit",
     }),
 }  # fmt: skip
 """Operations that change something. Every call of them is logged."""

@@ -12,15 +12,21 @@ from typing import Final
 from statewright import __version__
 from statewright.api.operations import App
 from statewright.console import (
+    attempt_logs,
     calls,
     compare,
     explain,
+    functions,
+    limits,
     live,
     machine_page,
+    map_runs,
+    queues,
     run_reads,
     sessions,
     starting,
     tokens,
+    waiting,
     what_if,
     workbench,
 )
@@ -61,24 +67,30 @@ async def me(console: Console, asked: Asked) -> JsonObject:
 
 READS: Final[Mapping[str, Read]] = {
     "me": me,
+    **attempt_logs.READS,
     **compare.READS,
     **exports.READS,
     **explain.READS,
     **costs.READS,
     **heat.READS,
     **occupancy.READS,
+    **functions.READS,
+    **limits.READS,
     **executions.READS,
     **machines.READS,
     **overview.READS,
     **search.READS,
     **live.READS,
     **machine_page.READS,
+    **map_runs.READS,
+    **queues.READS,
     **recording.READS,
     **run_reads.READS,
     **sessions.READS,
     **simulations.READS,
     **starting.READS,
     **tokens.READS,
+    **waiting.READS,
 }
 ACTIONS: Final[Mapping[str, Read]] = {
     **calls.ACTIONS,

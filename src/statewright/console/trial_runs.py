@@ -180,7 +180,8 @@ def _shown(
     recorded.note(events)
     return {
         "status": status, "output": _cut(output), "error": error, "cause": _cut(cause),
-        "run": run_document(ReadRun(view, recorded, program, definition), now_ms), "payloads": _payloads(recorded.shown),
+        "run": run_document(ReadRun(view, recorded, program, definition), now_ms),
+        "payloads": _payloads(recorded.shown),
         "durationMs": now_ms - start_ms, "transitions": run.transitions if run is not None else 0,
     }  # fmt: skip
 
