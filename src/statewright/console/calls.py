@@ -20,10 +20,27 @@ log = logging.getLogger("statewright.console")
 
 READING: Final[dict[str, frozenset[str]]] = {
     "states": frozenset({"DescribeStateMachine", "ListStateMachineVersions", "ListStateMachineAliases"}),
+    "scheduler": frozenset({"GetSchedule", "ListScheduleGroups"}),
+    "events": frozenset({"ListTargetsByRule", "ListEventBuses", "ListArchives", "ListReplays", "TestEventPattern"}),
+    "sns": frozenset({"GetTopicAttributes", "GetSubscriptionAttributes"}),
+    "dynamodb": frozenset({"DescribeTable", "DescribeTimeToLive", "GetItem", "Query", "Scan"}),
+    "s3": frozenset({"GetObjectTagging", "HeadObject", "ListObjectVersions", "ListObjectsV2", "GetBucketVersioning"}),
+    "ecs": frozenset({"DescribeTasks", "DescribeTaskDefinition"}),
+    "batch": frozenset({"DescribeJobs"}),
+    "apigatewayv2": frozenset({"GetApi", "GetIntegrations", "GetRoutes", "GetStages"}),
+    "apigateway": frozenset({"GetResources", "GetRestApi", "GetStages"}),
+    "cloudformation": frozenset({"DescribeStackEvents", "DescribeStacks", "ListStackResources"}),
 }
 """Operations that change nothing, by the signing names of their services."""
 WRITING: Final[dict[str, frozenset[str]]] = {
     "states": frozenset({"StartExecution", "StopExecution", "RedriveExecution"}),
+    "scheduler": frozenset({"CreateSchedule", "DeleteSchedule", "UpdateSchedule"}),
+    "events": frozenset({"DeleteRule", "DisableRule", "EnableRule", "PutEvents", "RemoveTargets"}),
+    "sns": frozenset({"Publish", "SetSubscriptionAttributes", "Subscribe", "Unsubscribe"}),
+    "dynamodb": frozenset({"DeleteItem", "PutItem"}),
+    "s3": frozenset({"DeleteObject"}),
+    "ecs": frozenset({"StopTask"}),
+    "batch": frozenset({"CancelJob", "TerminateJob"}),
 }
 """Operations that change something. Every call of them is logged."""
 
@@ -47,17 +64,18 @@ async def call(console: Console, asked: Asked) -> JsonObject:
     app = console.app_in(text_of(body, "region", ""))
     request = Call(service, operation, asked.request_id, access_key=asked.caller.access_key or None)
     answer = await perform(app, request, body.get("request", {}))
-    shown: JsonObject = _shown(answer)
-    return shown
+    found: JsonObject = shown(answer)
+    return found
 
 
-def _shown(value: Json) -> Json:
+def shown(value: Json) -> Json:
+    """A value of an answer as JSON: bytes as base64."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, dict):
-        return {name: _shown(member) for name, member in value.items()}
+        return {name: shown(member) for name, member in value.items()}
     if isinstance(value, list):
-        return [_shown(member) for member in value]
+        return [shown(member) for member in value]
     return value
 
 

@@ -11,7 +11,19 @@ from typing import Final
 
 from statewright import __version__
 from statewright.api.operations import App
-from statewright.console import calls, executions, machines, run_reads
+from statewright.console import (
+    apis,
+    bus,
+    calls,
+    executions,
+    jobs,
+    machines,
+    objects,
+    run_reads,
+    schedules,
+    tables,
+    topics,
+)
 from statewright.console.asked import Answer, Asked
 from statewright.console.context import Console
 from statewright.console.drawings import icons
@@ -40,9 +52,20 @@ READS: Final[Mapping[str, Read]] = {
     **executions.READS,
     **machines.READS,
     **run_reads.READS,
+    **schedules.READS,
+    **topics.READS,
+    **tables.READS,
+    **objects.READS,
+    **jobs.READS,
+    **bus.READS,
+    **apis.READS,
 }
 ACTIONS: Final[Mapping[str, Read]] = {
     **calls.ACTIONS,
+    **schedules.ACTIONS,
+    **tables.ACTIONS,
+    **objects.ACTIONS,
+    **bus.ACTIONS,
 }
 
 
