@@ -10,7 +10,7 @@ import { format } from './route.js';
  * @typedef {{title: string, cell: (row: any) => any, look?: string}} Column
  */
 
-/** A document that is read again and again; the last one stays while another page of the list is read. @param {string} name @param {import('./api.js').Query} query @param {number} every */
+/** A document that is read again and again; the last one stays while another page of the list is read. @param {string | null} name @param {import('./api.js').Query} query @param {number} every */
 export function useLast(name, query, every) {
   const read = useRead(name, query, { every });
   const last = useRef(/** @type {any} */ (null));
@@ -21,17 +21,18 @@ export function useLast(name, query, every) {
 /**
  * A list of the read `name`, whose document is `{rows, next}`. `extra` are members of the query besides filter and page.
  * @param {{route: import('./route.js').Route, name: string, columns: Column[], keyOf: (row: any) => string, label: string,
- *   empty: any, extra?: Record<string, string>, every?: number, filters?: any, noun?: string}} props
+ *   empty: any, extra?: Record<string, string>, every?: number, filters?: any, noun?: string, chosen?: string}} props
+ *   `chosen` is the member of the address that narrows the list, besides the filter
  */
-export function List({ route, name, columns, keyOf, label, empty, extra = {}, every = 2000, filters = null, noun = 'name' }) {
+export function List({ route, name, columns, keyOf, label, empty, extra = {}, every = 2000, filters = null, noun = 'name', chosen = '' }) {
   const { q = '', cursor = '' } = route.query;
   const { found, problem, again } = useLast(name, { ...extra, q, cursor }, every);
   const to = (/** @type {Record<string, string | null>} */ change, replace = false) => go(format(route.page, route.id, { ...route.query, ...change }), replace);
-  const isFiltered = Boolean(q || cursor || Object.keys(extra).some((key) => route.query[key]));
+  const isFiltered = Boolean(q || cursor || route.query[chosen]);
   return html`<div class="filters"><${Filter} value=${q} label=${`Filter by ${noun}`} onFilter=${(/** @type {string} */ text) => to({ q: text || null, cursor: null }, true)} />${filters}</div>
     ${problem ? html`<${Problem} problem=${problem} again=${again} />` : null}
     ${!found ? (problem ? null : html`<p class="faint">Reading…</p>`) : !found.rows.length
-      ? html`<div class="empty card">${isFiltered ? html`<p>Nothing here matches. <a href=${format(route.page, route.id)}>Show all</a></p>` : empty}</div>`
+      ? html`<div class="empty card">${isFiltered ? html`<p>Nothing here matches. <a href=${format(route.page, route.id, { ...route.query, q: null, cursor: null, [chosen || 'q']: null })}>Show all</a></p>` : empty}</div>`
       : html`<${Table} rows=${found.rows} columns=${columns} keyOf=${keyOf} label=${label} />`}
     ${found && (found.next || cursor) ? html`<div class="pager">${cursor ? html`<button class="action" onClick=${() => to({ cursor: null })}>First page</button>` : null}
       ${found.next ? html`<button class="action" onClick=${() => to({ cursor: found.next })}>Next page</button>` : html`<span class="faint">The last page</span>`}</div>` : null}`;
@@ -39,7 +40,7 @@ export function List({ route, name, columns, keyOf, label, empty, extra = {}, ev
 
 /** A table of rows. @param {{rows: any[], columns: Column[], keyOf: (row: any, place: number) => any, label: string}} props */
 export function Table({ rows, columns, keyOf, label }) {
-  return html`<div class="card scroll" role="region" aria-label=${label} tabindex="0"><table class="list"><thead><tr>${columns.map(({ title, look }) => html`<th class=${look ?? ''}>${title || html`<span class="unseen">Actions</span>`}</th>`)}</tr></thead>
+  return html`<div class="card scroll" role="region" aria-label=${label} tabindex="0"><table class="list"><thead><tr>${columns.map(({ title, look }) => html`<th class=${look === 'end' || look === 'tight' ? look : ''}>${title || html`<span class="unseen">Actions</span>`}</th>`)}</tr></thead>
     <tbody>${rows.map((row, place) => html`<tr key=${keyOf(row, place)}>${columns.map(({ cell, look }) => html`<td class=${look ?? ''}>${cell(row)}</td>`)}</tr>`)}</tbody></table></div>`;
 }
 

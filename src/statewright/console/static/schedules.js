@@ -34,7 +34,7 @@ function All({ route, server }) {
     { title: 'Last', cell: (/** @type {any} */ row) => html`<${Last} last=${row.last} />` },
   ];
   return html`<header class="head"><div class="title"><h1>Schedules</h1>${server?.mayWrite ? html`<div class="actions"><button class="action primary" onClick=${() => setOpen(true)}>Create schedule</button></div>` : null}</div></header>
-    <${List} route=${route} name="schedules" label="Schedules" columns=${columns} keyOf=${(/** @type {any} */ row) => row.id} extra=${{ state }}
+    <${List} route=${route} name="schedules" label="Schedules" columns=${columns} keyOf=${(/** @type {any} */ row) => row.id} extra=${{ state }} chosen="state"
       filters=${html`<div class="tabs pill" role="group" aria-label="State">${STATES.map(([value, words]) => html`<button aria-pressed=${value === state} onClick=${() => go(format('schedules', '', { ...route.query, state: value, cursor: null }))}>${words}</button>`)}</div>`}
       empty=${html`<h2>Nothing is scheduled</h2><p>Create a schedule here, with any AWS SDK, or with <code>statewright aws scheduler create-schedule …</code>. A rule with a schedule stands here, too.</p>`} />
     ${isOpen ? html`<${ScheduleForm} server=${server} onClose=${() => setOpen(false)} />` : null}`;
