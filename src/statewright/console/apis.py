@@ -6,7 +6,7 @@ from typing import Final
 
 from statewright.api.operations import App
 from statewright.apis.apis import Held
-from statewright.apis.records import HTTP_API, REST_API
+from statewright.apis.records import HTTP_API, RESOURCE, REST_API, ROUTE, STAGE
 from statewright.console.asked import Asked
 from statewright.console.context import Console
 from statewright.console.lists import newest_of, page_of
@@ -28,11 +28,11 @@ def _name_of(held: Held) -> str:
 
 
 def _api(app: App, held: Held) -> JsonObject:
-    is_http = held.api.protocol == HTTP_API
+    routes = len(held.of(ROUTE)) + sum(len(one.settings.get("methods") or ()) for one in held.of(RESOURCE).values())
     return {
         "id": held.api.id, "name": _name_of(held), "protocol": held.api.protocol,
         "address": app.services.apis.address(held.api.id), "createdMs": held.api.created_ms,
-        "routes": len(held.of("route" if is_http else "method")), "stages": sorted(held.of("stage")),
+        "routes": routes, "stages": sorted(held.of(STAGE)),
     }  # fmt: skip
 
 

@@ -20,8 +20,8 @@ export function placeOf(arn, pages = PAGES) {
     return found('state machine', rest.slice(1).join(':'), 'machine', machine, has('machine') ? '' : format('executions', '', { machine }));
   }
   if (service === 'states' && rest[0] === 'execution') return found('execution', rest[rest.length - 1], 'execution', arn);
-  if (service === 'lambda' && rest[0] === 'function') return found('function', rest.slice(1).join(':'), 'functions', rest[1] ?? '');
-  if (service === 'sqs') return found('queue', tail, 'queues', tail);
+  if (service === 'lambda' && rest[0] === 'function') return found('function', rest.slice(1).join(':'), 'function', rest[1] ?? '');
+  if (service === 'sqs') return found('queue', tail, 'queue', tail);
   if (service === 'sns') return rest.length > 1 ? found('subscription', rest[1], '', '') : found('topic', tail, 'topics', tail);
   if (service === 'dynamodb') return found('table', tail.split('/')[1] ?? tail, 'tables', tail.split('/')[1] ?? '');
   if (service === 's3') return found('bucket', tail.split('/')[0], 'objects', tail.split('/')[0]);
