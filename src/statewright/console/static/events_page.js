@@ -103,7 +103,7 @@ function Seen({ row, isOpen, onOpen }) {
   const { event } = row;
   return html`<tr><td class="tight"><${When} ms=${row.atMs} /></td><td><button class="link" aria-expanded=${isOpen} onClick=${onOpen}><bdi>${event.source}</bdi></button></td><td><bdi>${event['detail-type']}</bdi></td><td class="tight">${row.bus}</td>
       <td><bdi class="cell mono">${row.isCut ? '(long: not sent)' : JSON.stringify(event.detail).slice(0, 200)}</bdi></td></tr>
-    ${isOpen ? html`<tr><td colspan="5"><div class="pane"><${Json} value=${event} /></div></td></tr>` : null}`;
+    ${isOpen ? html`<tr><td colspan="5"><div class="pane" role="region" aria-label="The event" tabindex="0"><${Json} value=${event} /></div></td></tr>` : null}`;
 }
 
 /** @param {{route: import('./route.js').Route, bus: string, server: any}} props */
@@ -137,7 +137,7 @@ function Match({ bus }) {
     });
   };
   const words = (/** @type {boolean | null} */ matches) => (matches === null ? 'takes too much work' : matches ? 'matches' : 'does not match');
-  return html`<form class="form card" onSubmit=${submit}><label>Event<textarea rows="10" value=${text} spellcheck="false" onInput=${(/** @type {any} */ event) => setText(event.target.value)}></textarea></label>${odd ? html`<p class="faint">${odd}</p>` : null}
+  return html`<form class="form card" onSubmit=${submit}><label>Event<textarea rows="10" value=${text} spellcheck=${false} onInput=${(/** @type {any} */ event) => setText(event.target.value)}></textarea></label>${odd ? html`<p class="faint">${odd}</p>` : null}
       <footer><button class="action primary" disabled=${isBusy || Boolean(odd)}>Which rules match?</button></footer></form>
     ${problem ? html`<p class="banner fail" role="alert">${problem.message}</p>` : null}
     <div aria-live="polite">${answer ? html`<p>${plural(answer.rules.filter((/** @type {any} */ one) => one.matches).length, 'rule')} of ${answer.rules.length} ${answer.rules.filter((/** @type {any} */ one) => one.matches).length === 1 ? 'matches' : 'match'} on bus ${bus}.</p>` : null}</div>

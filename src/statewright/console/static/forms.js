@@ -28,8 +28,8 @@ export function FormDialog({ title, verb, wide = false, isReady = true, onSubmit
 export function Field({ label, value, onInput, rows = 0, hint = null, needed = false, kind = 'text' }) {
   const input = (/** @type {any} */ event) => onInput(event.target.value);
   return html`<label>${label}${rows
-    ? html`<textarea rows=${rows} value=${value} required=${needed} spellcheck="false" onInput=${input}></textarea>`
-    : html`<input type=${kind} value=${value} required=${needed} autocomplete="off" spellcheck="false" onInput=${input} />`}
+    ? html`<textarea rows=${rows} value=${value} required=${needed} spellcheck=${false} onInput=${input}></textarea>`
+    : html`<input type=${kind} value=${value} required=${needed} autocomplete="off" spellcheck=${false} onInput=${input} />`}
     ${hint ? html`<span class="faint">${hint}</span>` : null}</label>`;
 }
 

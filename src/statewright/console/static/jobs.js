@@ -81,7 +81,7 @@ function Detail({ route, server }) {
     ${found.children.length ? html`<${Part} title=${`Children (${found.children.length} of ${found.size})`}><${Table} label="Children" rows=${found.children} columns=${COLUMNS} keyOf=${(/** @type {any} */ row) => row.id} /><//>` : null}
     ${of ? html`<${Part} title="Output" more=${found.outputs.length > 1 ? html`<${Tabs} label="Output of" panel="output" look="pill" chosen=${of} items=${found.outputs.map((/** @type {string} */ one) => [one, one])} onChoose=${(/** @type {string} */ one) => go(format('jobs', route.id, { of: one }), true)} />` : null}>
       <${Output} id=${route.id} of=${of} isOpen=${isOpen} /><//>` : null}
-    <${Part} title="As its service describes it"><div class="card pane"><${Json} value=${found.described} /></div><//>
+    <${Part} title="As its service describes it"><div class="card pane" role="region" aria-label="JSON" tabindex="0"><${Json} value=${found.described} /></div><//>
     ${isAsking ? html`<${Confirm} title="Stop this job?" words="Its process gets SIGTERM, and SIGKILL after its grace period. A state that waits for it fails." verb="Stop" onConfirm=${stop} onClose=${() => setAsking(false)} />` : null}`;
 }
 

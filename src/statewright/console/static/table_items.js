@@ -68,9 +68,9 @@ function Conditions({ table, query, onRun }) {
   };
   return html`<form class="inline" onSubmit=${submit}>
     ${indexes.length ? html`<label>Index<select value=${given.index} onChange=${set('index')}><option value="" selected=${!given.index}>the table</option>${indexes.map((one) => html`<option value=${one.IndexName} selected=${given.index === one.IndexName}>${one.IndexName}</option>`)}</select></label>` : null}
-    <label>${keys.hash} (${TYPES[keys.types[keys.hash]]})<input value=${given.pk} placeholder="any: scan" autocomplete="off" spellcheck="false" onInput=${set('pk')} /></label>
+    <label>${keys.hash} (${TYPES[keys.types[keys.hash]]})<input value=${given.pk} placeholder="any: scan" autocomplete="off" spellcheck=${false} onInput=${set('pk')} /></label>
     ${keys.range && given.pk ? html`<label>${keys.range} (${TYPES[keys.types[keys.range]]})<select value=${given.op} aria-label=${`Comparison of ${keys.range}`} onChange=${set('op')}>${Object.entries(COMPARISONS).map(([key, [words]]) => html`<option value=${key} selected=${key === given.op}>${words}</option>`)}</select></label>
-      <label>Value<input value=${given.sk} placeholder="any" autocomplete="off" spellcheck="false" onInput=${set('sk')} /></label>${given.op === 'between' ? html`<label>And<input value=${given.sk2} autocomplete="off" spellcheck="false" onInput=${set('sk2')} /></label>` : null}` : null}
+      <label>Value<input value=${given.sk} placeholder="any" autocomplete="off" spellcheck=${false} onInput=${set('sk')} /></label>${given.op === 'between' ? html`<label>And<input value=${given.sk2} autocomplete="off" spellcheck=${false} onInput=${set('sk2')} /></label>` : null}` : null}
     <button class="action primary">${given.pk ? 'Query' : 'Scan'}</button></form>`;
 }
 
@@ -131,8 +131,8 @@ export function ItemDialog({ table, keys, item: given, isPart, server, onClose }
   const tabs = VIEWS.filter(([key]) => (key === 'edit' ? server?.mayWrite : given));
   return html`<${Dialog} title=${given ? `Item of ${table.TableName}` : `New item of ${table.TableName}`} wide onClose=${onClose}>
     ${given ? html`<${Tabs} items=${tabs} chosen=${view} label="Item" panel="item" onChoose=${setView} />` : null}
-    <div id="item" role="tabpanel" aria-label="Item" class="pane">${view === 'attributes' && shown ? html`<${Attributes} item=${shown} keys=${keys} />` : view === 'json' && shown ? html`<${Json} value=${plainItem(shown)} />`
-      : html`<form class="form" onSubmit=${save}><label>The item in DynamoDB's JSON, each value with its type<textarea rows="16" value=${text} spellcheck="false" onInput=${(/** @type {any} */ event) => setText(event.target.value)}></textarea></label>
+    <div id="item" role="tabpanel" aria-label="Item" class="pane" tabindex="0">${view === 'attributes' && shown ? html`<${Attributes} item=${shown} keys=${keys} />` : view === 'json' && shown ? html`<${Json} value=${plainItem(shown)} />`
+      : html`<form class="form" onSubmit=${save}><label>The item in DynamoDB's JSON, each value with its type<textarea rows="16" value=${text} spellcheck=${false} onInput=${(/** @type {any} */ event) => setText(event.target.value)}></textarea></label>
         <footer><button class="action primary" disabled=${isBusy || (given && !item)}>${given ? 'Save, if it is unchanged' : 'Create'}</button></footer></form>`}</div>
     ${problem ? html`<p class="fail pad" role="alert">${problem.message}</p>` : null}
     ${given && server?.mayWrite && view !== 'edit' ? html`<div class="form"><footer><button class="action" disabled=${!item} onClick=${() => setDeleting(true)}>Delete</button></footer></div>` : null}

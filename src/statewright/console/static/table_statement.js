@@ -22,7 +22,7 @@ export function Statement({ table, server }) {
     select(text, null);
   };
   const isWhole = (/** @type {any} */ item) => keys.every((/** @type {string} */ name) => item[name]);
-  return html`<form class="form card" onSubmit=${submit}><label>Statement (SELECT alone)<textarea rows="3" value=${text} spellcheck="false" onInput=${(/** @type {any} */ event) => setText(event.target.value)}></textarea></label>
+  return html`<form class="form card" onSubmit=${submit}><label>Statement (SELECT alone)<textarea rows="3" value=${text} spellcheck=${false} onInput=${(/** @type {any} */ event) => setText(event.target.value)}></textarea></label>
       <footer><button class="action primary" disabled=${isBusy}>Run</button></footer></form>
     ${problem ? html`<p class="banner fail" role="alert">${problem.message}</p>` : null}
     ${answer ? html`<${Found} items=${answer.items} keys=${keys} words="No item on this page." onOpen=${setOpen} />${answer.next ? html`<div class="pager"><button class="action" disabled=${isBusy} onClick=${() => select(answer.statement, answer.next)}>Next page</button></div>` : null}` : null}

@@ -11,7 +11,7 @@ import { Facts, List, Part, Table, useLast } from './lists.js';
 import { go } from './navigation.js';
 import { Problem } from './parts.js';
 import { format } from './route.js';
-import { jsonProblem, opened } from './values.js';
+import { attributesOf, jsonProblem, opened } from './values.js';
 import { When } from './when.js';
 
 /** @param {{route: import('./route.js').Route, server: any}} props */
@@ -59,7 +59,7 @@ function Detail({ route, server }) {
     <${Part} title="Subscriptions">${found.subscriptions.length ? html`<${Table} label="Subscriptions" rows=${found.subscriptions} columns=${columns} keyOf=${(/** @type {any} */ row) => row.arn} />`
       : html`<div class="empty card"><p>Nothing is subscribed: messages that are published reach no one.</p></div>`}
       ${found.next || route.query.cursor ? html`<div class="pager">${route.query.cursor ? html`<button class="action" onClick=${() => go(format('topics', route.id))}>First page</button>` : null}${found.next ? html`<button class="action" onClick=${() => go(format('topics', route.id, { cursor: found.next }))}>Next page</button>` : null}</div>` : null}<//>
-    ${Object.keys(found.attributes).length ? html`<${Part} title="Attributes"><div class="card pane"><${Json} value=${Object.fromEntries(Object.entries(found.attributes).map(([name, value]) => [name, opened(/** @type {string} */ (value))]))} /></div><//>` : null}
+    ${Object.keys(found.attributes).length ? html`<${Part} title="Attributes"><div class="card pane" role="region" aria-label="JSON" tabindex="0"><${Json} value=${Object.fromEntries(Object.entries(found.attributes).map(([name, value]) => [name, opened(/** @type {string} */ (value))]))} /></div><//>` : null}
     ${dialog?.name === 'publish' ? html`<${Publish} topic=${found} onClose=${close} />` : null}
     ${dialog?.name === 'subscribe' ? html`<${Subscribe} topic=${found} onClose=${close} />` : null}
     ${dialog?.name === 'filter' ? html`<${FilterForm} row=${dialog.row} onClose=${close} />` : null}
@@ -88,16 +88,6 @@ function Publish({ topic, onClose }) {
     <${Field} label="Subject (may be empty)" value=${subject} onInput=${setSubject} />
     <${Field} label="Attributes, one a line: name=value" value=${attributes} onInput=${setAttributes} rows=${2} hint="Filters see them as texts; a value that is a number as a number" />
     ${topic.isFifo ? html`<${Field} label="Message group" value=${group} onInput=${setGroup} needed /><${Field} label="Deduplication id (may be empty)" value=${unique} onInput=${setUnique} />` : null}<//>`;
-}
-
-/** @param {string} text */
-export function attributesOf(text) {
-  return Object.fromEntries(text.split('\n').filter((line) => line.trim()).map((line) => {
-    const place = line.indexOf('=');
-    if (place < 1) throw new Error(`This line is no name=value: ${line.slice(0, 60)}`);
-    const value = line.slice(place + 1).trim();
-    return [line.slice(0, place).trim(), { DataType: /^-?\d+(\.\d+)?$/.test(value) ? 'Number' : 'String', StringValue: value }];
-  }));
 }
 
 /** @param {{topic: any, onClose: () => void}} props */
