@@ -37,14 +37,14 @@ async function walk(page, look) {
   await page.getByLabel('Input').fill('{"by": "hand"}');
   await submit('Create');
   await page.getByRole('heading', { level: 1, name: `made-${tag}` }).waitFor();
-  await page.locator('.nexts li').nth(4).waitFor();
+  await page.locator('.cat-nexts li').nth(4).waitFor();
   await page.checkAccess();
   await page.getByRole('button', { name: 'Pause' }).click();
   await page.locator('.title .badge', { hasText: 'Paused' }).waitFor();
   await page.getByRole('button', { name: 'Run now' }).click();
-  await page.locator('.note a').waitFor();
+  await page.locator('.cat-note a').waitFor();
   await page.getByText('Delivered').first().waitFor();
-  shown.ran = await page.locator('.note').innerText();
+  shown.ran = await page.locator('.cat-note').innerText();
   await page.getByRole('button', { name: 'Delete' }).click();
   shown.mayDelete = await page.locator('dialog').getByRole('button', { name: 'Delete', exact: true }).isEnabled();
   await page.locator('dialog input').fill(`made-${tag}`);
@@ -123,12 +123,12 @@ async function walk(page, look) {
   await page.checkAccess();
   shown.folders = await names();
   await open('objects/reports?key=pixel.png');
-  await page.locator('img.preview').waitFor();
-  shown.picture = await page.locator('img.preview').evaluate((image) => image.decode().then(() => image.naturalWidth));
+  await page.locator('img.cat-preview').waitFor();
+  shown.picture = await page.locator('img.cat-preview').evaluate((image) => image.decode().then(() => image.naturalWidth));
   await page.checkAccess();
   await open('objects/reports?key=page.html');
-  await page.locator('pre.text').waitFor();
-  shown.html = await page.locator('pre.text').innerText();
+  await page.locator('pre.cat-text').waitFor();
+  shown.html = await page.locator('pre.cat-text').innerText();
   const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download' }).click()]);
   shown.download = download.suggestedFilename();
   await open('objects/reports');
@@ -136,7 +136,7 @@ async function walk(page, look) {
   await page.locator('input[type=file]').setInputFiles({ name: `up ${tag}.txt`, mimeType: 'text/plain', buffer: Buffer.from('up') });
   await submit('Upload');
   await page.getByRole('heading', { level: 1, name: `up ${tag}.txt` }).waitFor();
-  await page.locator('pre.text').waitFor();
+  await page.locator('pre.cat-text').waitFor();
   await page.getByRole('button', { name: 'Delete' }).click();
   await page.locator('dialog input').fill(`up ${tag}.txt`);
   await submit('Delete');
@@ -145,9 +145,9 @@ async function walk(page, look) {
   // Jobs: a failed one, and what it wrote.
   await open('jobs?status=failed');
   await page.getByRole('link', { name: 'failing' }).click();
-  await page.locator('pre.text').waitFor();
+  await page.locator('pre.cat-text').waitFor();
   await page.checkAccess();
-  shown.output = await page.locator('pre.text').innerText();
+  shown.output = await page.locator('pre.cat-text').innerText();
 
   // Events: the live view, filters, and which rules match.
   await open('events?source=shop');

@@ -11,22 +11,11 @@ from typing import Final
 
 from statewright import __version__
 from statewright.api.operations import App
-from statewright.console import (
-    apis,
-    bus,
-    calls,
-    executions,
-    jobs,
-    machines,
-    objects,
-    run_reads,
-    schedules,
-    tables,
-    topics,
-)
+from statewright.console import calls, executions, machines, run_reads
 from statewright.console.asked import Answer, Asked
 from statewright.console.context import Console
 from statewright.console.drawings import icons
+from statewright.console.services import apis, bus, jobs, objects, schedules, tables, topics
 from statewright.errors import ApiError
 from statewright.payload import JsonObject
 

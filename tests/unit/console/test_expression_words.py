@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from statewright.console.expression_words import in_words
+from statewright.console.services.expression_words import in_words
 from statewright.events.expressions import parse
 
 CASES = {

@@ -7,8 +7,8 @@ import logging
 import pytest
 
 from statewright.console.asked import Asked, Caller
-from statewright.console.lists import begin_write, newest_of, page_of
-from statewright.console.objects import picture_of, text_in
+from statewright.console.services.lists import begin_write, newest_of, page_of
+from statewright.console.services.objects import picture_of, text_in
 from statewright.errors import ApiError
 
 NAMES = ["beta", "Alpha", "alpine", "gamma", "delta"]

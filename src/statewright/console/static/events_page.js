@@ -32,8 +32,8 @@ export function Page({ route, server }) {
   return html`<header class="head"><div class="title"><h1>Events</h1>${server?.mayWrite ? html`<div class="actions"><button class="action primary" onClick=${() => setOpen(true)}>Put an event</button></div>` : null}</div></header>
     ${problem ? html`<${Problem} problem=${problem} again=${again} />` : null}
     <${Tabs} items=${VIEWS} chosen=${view} label="Events" panel="bus" onChoose=${(/** @type {string} */ one) => to({ view: one, q: null, cursor: null })} />
-    <div id="bus" role="tabpanel" class="part" aria-labelledby=${`bus-${view}`}>
-      ${view === 'archives' ? html`<${Archives} />` : html`<div class="filters"><label>Bus <select value=${bus || (view === 'live' ? '' : 'default')} onChange=${(/** @type {any} */ event) => to({ bus: event.target.value || null, cursor: null })}>
+    <div id="bus" role="tabpanel" class="cat-part" aria-labelledby=${`bus-${view}`}>
+      ${view === 'archives' ? html`<${Archives} />` : html`<div class="cat-filters"><label>Bus <select value=${bus || (view === 'live' ? '' : 'default')} onChange=${(/** @type {any} */ event) => to({ bus: event.target.value || null, cursor: null })}>
         ${view === 'live' ? html`<option value="" selected=${!bus}>all</option>` : null}${names.map((/** @type {string} */ name) => html`<option value=${name} selected=${name === (bus || (view === 'live' ? '' : 'default'))}>${name}</option>`)}</select></label>
         ${view === 'live' ? html`<${Filter} value=${route.query.source ?? ''} label="Source has" onFilter=${(/** @type {string} */ text) => to({ source: text || null }, true)} /><${Filter} value=${route.query.type ?? ''} label="Detail type has" onFilter=${(/** @type {string} */ text) => to({ type: text || null }, true)} /><${Filter} value=${route.query.pattern ?? ''} label="Event pattern, as of a rule" onFilter=${(/** @type {string} */ text) => to({ pattern: text || null }, true)} />` : null}</div>
         ${view === 'live' ? html`<${Live} query=${{ bus, source: route.query.source ?? '', type: route.query.type ?? '', pattern: route.query.pattern ?? '' }} />` : view === 'rules' ? html`<${Rules} route=${route} bus=${bus || 'default'} server=${server} />` : html`<${Match} bus=${bus || 'default'} />`}`}</div>
@@ -90,10 +90,10 @@ function Live({ query }) {
     setPaused(!isPaused);
     if (isPaused) setTail(held.current);
   };
-  return html`<div class="inline"><button class="action" aria-pressed=${isPaused} onClick=${toggle}><${Icon} name=${isPaused ? 'play' : 'pause'} size=${12} /> ${isPaused ? 'Go on' : 'Pause'}</button>
+  return html`<div class="cat-inline"><button class="action" aria-pressed=${isPaused} onClick=${toggle}><${Icon} name=${isPaused ? 'play' : 'pause'} size=${12} /> ${isPaused ? 'Go on' : 'Pause'}</button>
       <span class="faint" aria-live="polite">${plural(tail.count, 'event')} since this page watches${tail.dropped ? `; the last ${tail.rows.length} are shown` : ''}${tail.more ? `; ${plural(tail.more, 'more event')} not shown` : ''}</span></div>
     ${problem ? html`<p class="banner fail" role="alert">${problem.message}</p>` : null}
-    ${tail.rows.length ? html`<div class="card scroll" role="region" aria-label="Events" tabindex="0"><table class="list"><thead><tr><th class="tight">When</th><th>Source</th><th>Detail type</th><th>Bus</th><th>Detail</th></tr></thead>
+    ${tail.rows.length ? html`<div class="card scroll cat-rows" role="region" aria-label="Events" tabindex="0"><table class="list"><thead><tr><th class="tight">When</th><th>Source</th><th>Detail type</th><th>Bus</th><th>Detail</th></tr></thead>
       <tbody>${tail.rows.map((row) => html`<${Seen} key=${row.number} row=${row} isOpen=${open === row.number} onOpen=${() => setOpen(open === row.number ? 0 : row.number)} />`)}</tbody></table></div>`
       : html`<div class="empty card"><h2>Nothing yet</h2><p>Events appear here as they are put on a bus. Put one above, or with <code>statewright aws events put-events …</code>. Executions that start and end are events, too.</p></div>`}`;
 }
@@ -102,8 +102,8 @@ function Live({ query }) {
 function Seen({ row, isOpen, onOpen }) {
   const { event } = row;
   return html`<tr><td class="tight"><${When} ms=${row.atMs} /></td><td><button class="link" aria-expanded=${isOpen} onClick=${onOpen}><bdi>${event.source}</bdi></button></td><td><bdi>${event['detail-type']}</bdi></td><td class="tight">${row.bus}</td>
-      <td><bdi class="cell mono">${row.isCut ? '(long: not sent)' : JSON.stringify(event.detail).slice(0, 200)}</bdi></td></tr>
-    ${isOpen ? html`<tr><td colspan="5"><div class="pane" role="region" aria-label="The event" tabindex="0"><${Json} value=${event} /></div></td></tr>` : null}`;
+      <td><bdi class="cat-cell mono">${row.isCut ? '(long: not sent)' : JSON.stringify(event.detail).slice(0, 200)}</bdi></td></tr>
+    ${isOpen ? html`<tr><td colspan="5"><div class="cat-pane" role="region" aria-label="The event" tabindex="0"><${Json} value=${event} /></div></td></tr>` : null}`;
 }
 
 /** @param {{route: import('./route.js').Route, bus: string, server: any}} props */
@@ -112,10 +112,10 @@ function Rules({ route, bus, server }) {
   const columns = [
     { title: 'Rule', look: 'name', cell: (/** @type {any} */ row) => html`<bdi>${row.name}</bdi>${row.description ? html`<div class="faint">${row.description}</div>` : null}` },
     { title: 'State', look: 'tight', cell: (/** @type {any} */ row) => (row.state === 'DISABLED' ? html`<span class="badge t-idle">Disabled</span>` : html`<span class="badge t-ok">Enabled</span>`) },
-    { title: 'Pattern or schedule', cell: (/** @type {any} */ row) => html`${row.pattern ? html`<code class="cell" title=${row.pattern.slice(0, 2000)}>${row.pattern.slice(0, 300)}</code>` : null}${row.expression ? html`<a class="link" href=${format('schedules', `rule:${bus}/${row.name}`)}>${row.expression}</a>` : null}` },
+    { title: 'Pattern or schedule', cell: (/** @type {any} */ row) => html`${row.pattern ? html`<code class="cat-cell" title=${row.pattern.slice(0, 2000)}>${row.pattern.slice(0, 300)}</code>` : null}${row.expression ? html`<a class="link" href=${format('schedules', `rule:${bus}/${row.name}`)}>${row.expression}</a>` : null}` },
     { title: 'Targets', cell: (/** @type {any} */ row) => row.targets.map((/** @type {any} */ one) => html`<div><${Arn} arn=${one.arn} /></div>`) },
     { title: 'Last delivery', cell: (/** @type {any} */ row) => (row.last ? html`<span class=${row.last.what === 'delivered' ? '' : 'fail'} title=${row.last.message ?? ''}>${row.last.what}${row.last.error ? `: ${row.last.error}` : ''}</span> <${When} ms=${row.last.atMs} />` : html`<span class="faint">–</span>`) },
-    { title: '', look: 'tight', cell: (/** @type {any} */ row) => (server?.mayWrite && !row.isManaged ? html`<div class="rowactions"><button class="action small" disabled=${isBusy} onClick=${() => run(async () => { await call('events', row.state === 'DISABLED' ? 'EnableRule' : 'DisableRule', { Name: row.name, EventBusName: bus }); })}>${row.state === 'DISABLED' ? 'Enable' : 'Disable'}</button></div>` : null) },
+    { title: '', look: 'tight', cell: (/** @type {any} */ row) => (server?.mayWrite && !row.isManaged ? html`<div class="cat-rowactions"><button class="action cat-small" disabled=${isBusy} onClick=${() => run(async () => { await call('events', row.state === 'DISABLED' ? 'EnableRule' : 'DisableRule', { Name: row.name, EventBusName: bus }); })}>${row.state === 'DISABLED' ? 'Enable' : 'Disable'}</button></div>` : null) },
   ];
   return html`${problem ? html`<p class="banner fail" role="alert">${problem.message}</p>` : null}<${List} route=${{ ...route, query: { ...route.query } }} name="bus/rules" label="Rules" columns=${columns} keyOf=${(/** @type {any} */ row) => row.name} extra=${{ bus }}
     empty=${html`<h2>No rule on this bus</h2><p>Events on it reach no one. Create a rule with <code>statewright aws events put-rule …</code>.</p>`} />`;

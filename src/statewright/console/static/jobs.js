@@ -39,7 +39,7 @@ const COLUMNS = [
   { title: 'Created', look: 'tight', cell: (/** @type {any} */ row) => html`<${When} ms=${row.createdMs} />` },
   { title: 'Took', look: 'end', cell: (/** @type {any} */ row) => html`<${Took} row=${row} />` },
   { title: 'Exit code', look: 'end', cell: (/** @type {any} */ row) => (row.exitCode === null ? html`<span class="faint">–</span>` : html`<span class=${row.exitCode ? 'fail' : ''}>${row.exitCode}</span>`) },
-  { title: 'Reason', cell: (/** @type {any} */ row) => html`<span class="cell" title=${row.reason ?? ''}>${row.reason ?? ''}</span>` },
+  { title: 'Reason', cell: (/** @type {any} */ row) => html`<span class="cat-cell" title=${row.reason ?? ''}>${row.reason ?? ''}</span>` },
 ];
 
 /** @param {{route: import('./route.js').Route, server: any}} props */
@@ -69,7 +69,7 @@ function Detail({ route, server }) {
   const containers = [
     { title: 'Container', look: 'name', cell: (/** @type {any} */ row) => html`<bdi>${row.name}</bdi>` },
     { title: 'Image', cell: (/** @type {any} */ row) => html`<code>${row.image ?? ''}</code>` },
-    { title: 'Command', cell: (/** @type {any} */ row) => html`<code class="cell" title=${row.command.join(' ').slice(0, 2000)}>${row.command.join(' ').slice(0, 2000) || '(of the image)'}</code>` },
+    { title: 'Command', cell: (/** @type {any} */ row) => html`<code class="cat-cell" title=${row.command.join(' ').slice(0, 2000)}>${row.command.join(' ').slice(0, 2000) || '(of the image)'}</code>` },
     { title: 'Exit code', look: 'end', cell: (/** @type {any} */ row) => (row.exitCode === null || row.exitCode === undefined ? html`<span class="faint">–</span>` : row.exitCode) },
     { title: 'Reason', cell: (/** @type {any} */ row) => row.reason ?? '' },
   ];
@@ -81,7 +81,7 @@ function Detail({ route, server }) {
     ${found.children.length ? html`<${Part} title=${`Children (${found.children.length} of ${found.size})`}><${Table} label="Children" rows=${found.children} columns=${COLUMNS} keyOf=${(/** @type {any} */ row) => row.id} /><//>` : null}
     ${of ? html`<${Part} title="Output" more=${found.outputs.length > 1 ? html`<${Tabs} label="Output of" panel="output" look="pill" chosen=${of} items=${found.outputs.map((/** @type {string} */ one) => [one, one])} onChoose=${(/** @type {string} */ one) => go(format('jobs', route.id, { of: one }), true)} />` : null}>
       <${Output} id=${route.id} of=${of} isOpen=${isOpen} /><//>` : null}
-    <${Part} title="As its service describes it"><div class="card pane" role="region" aria-label="JSON" tabindex="0"><${Json} value=${found.described} /></div><//>
+    <${Part} title="As its service describes it"><div class="card cat-pane" role="region" aria-label="JSON" tabindex="0"><${Json} value=${found.described} /></div><//>
     ${isAsking ? html`<${Confirm} title="Stop this job?" words="Its process gets SIGTERM, and SIGKILL after its grace period. A state that waits for it fails." verb="Stop" onConfirm=${stop} onClose=${() => setAsking(false)} />` : null}`;
 }
 
@@ -91,5 +91,5 @@ function Output({ id, of, isOpen }) {
   if (problem) return html`<${Problem} problem=${problem} again=${again} />`;
   if (!found) return html`<p class="faint">Reading…</p>`;
   if (found.text === null) return html`<p class="faint">It has not begun to write.</p>`;
-  return html`<div class="card" id="output">${found.isWhole ? null : html`<p class="pad faint">The last 64 KB of ${size(found.bytes)}</p>`}<pre class="text" tabindex="0" aria-label="Output">${found.text || '(nothing was written)'}</pre></div>`;
+  return html`<div class="card" id="output">${found.isWhole ? null : html`<p class="pad faint">The last 64 KB of ${size(found.bytes)}</p>`}<pre class="cat-text" tabindex="0" aria-label="Output">${found.text || '(nothing was written)'}</pre></div>`;
 }

@@ -29,18 +29,18 @@ export function List({ route, name, columns, keyOf, label, empty, extra = {}, ev
   const { found, problem, again } = useLast(name, { ...extra, q, cursor }, every);
   const to = (/** @type {Record<string, string | null>} */ change, replace = false) => go(format(route.page, route.id, { ...route.query, ...change }), replace);
   const isFiltered = Boolean(q || cursor || route.query[chosen]);
-  return html`<div class="filters"><${Filter} value=${q} label=${`Filter by ${noun}`} onFilter=${(/** @type {string} */ text) => to({ q: text || null, cursor: null }, true)} />${filters}</div>
+  return html`<div class="cat-filters"><${Filter} value=${q} label=${`Filter by ${noun}`} onFilter=${(/** @type {string} */ text) => to({ q: text || null, cursor: null }, true)} />${filters}</div>
     ${problem ? html`<${Problem} problem=${problem} again=${again} />` : null}
     ${!found ? (problem ? null : html`<p class="faint">Reading…</p>`) : !found.rows.length
       ? html`<div class="empty card">${isFiltered ? html`<p>Nothing here matches. <a href=${format(route.page, route.id, { ...route.query, q: null, cursor: null, [chosen || 'q']: null })}>Show all</a></p>` : empty}</div>`
       : html`<${Table} rows=${found.rows} columns=${columns} keyOf=${keyOf} label=${label} />`}
-    ${found && (found.next || cursor) ? html`<div class="pager">${cursor ? html`<button class="action" onClick=${() => to({ cursor: null })}>First page</button>` : null}
+    ${found && (found.next || cursor) ? html`<div class="cat-pager">${cursor ? html`<button class="action" onClick=${() => to({ cursor: null })}>First page</button>` : null}
       ${found.next ? html`<button class="action" onClick=${() => to({ cursor: found.next })}>Next page</button>` : html`<span class="faint">The last page</span>`}</div>` : null}`;
 }
 
 /** A table of rows. @param {{rows: any[], columns: Column[], keyOf: (row: any, place: number) => any, label: string}} props */
 export function Table({ rows, columns, keyOf, label }) {
-  return html`<div class="card scroll" role="region" aria-label=${label} tabindex="0"><table class="list"><thead><tr>${columns.map(({ title, look }) => html`<th class=${look === 'end' || look === 'tight' ? look : ''}>${title || html`<span class="unseen">Actions</span>`}</th>`)}</tr></thead>
+  return html`<div class="card scroll cat-rows" role="region" aria-label=${label} tabindex="0"><table class="list"><thead><tr>${columns.map(({ title, look }) => html`<th class=${look === 'end' || look === 'tight' ? look : ''}>${title || html`<span class="unseen">Actions</span>`}</th>`)}</tr></thead>
     <tbody>${rows.map((row, place) => html`<tr key=${keyOf(row, place)}>${columns.map(({ cell, look }) => html`<td class=${look ?? ''}>${cell(row)}</td>`)}</tr>`)}</tbody></table></div>`;
 }
 
@@ -66,7 +66,7 @@ export function Filter({ value, label, onFilter }) {
       onFilter(next);
     }, PAUSE_MS);
   };
-  return html`<input type="search" class="filter" value=${text} placeholder=${label} aria-label=${label} onInput=${change} />`;
+  return html`<input type="search" class="cat-filter" value=${text} placeholder=${label} aria-label=${label} onInput=${change} />`;
 }
 
 /** Facts of a page's head. @param {{facts: [string, any][]}} props */
@@ -76,5 +76,5 @@ export function Facts({ facts }) {
 
 /** A part of a page under a heading. @param {{title: string, more?: any, children?: any}} props */
 export function Part({ title, more = null, children }) {
-  return html`<section class="part"><header class="parthead"><h2>${title}</h2>${more}</header>${children}</section>`;
+  return html`<section class="cat-part"><header class="cat-parthead"><h2>${title}</h2>${more}</header>${children}</section>`;
 }

@@ -75,7 +75,7 @@ function Upload({ bucket, prefix, onClose }) {
   return html`<${FormDialog} title=${`Upload to ${bucket}`} verb="Upload" isReady=${Boolean(file && key && !isLong)} onSubmit=${put} onClose=${onClose}>
     <label>File<input type="file" onChange=${choose} /></label>${isLong ? html`<p class="fail">Here files of up to 8 MB are uploaded. Use <code>statewright aws s3 cp</code>.</p>` : null}
     <${Field} label="Key" value=${key} onInput=${setKey} needed />
-    <label class="check"><input type="checkbox" checked=${replaces} onChange=${(/** @type {any} */ event) => setReplaces(event.target.checked)} /> Replace an object with this key</label><//>`;
+    <label class="cat-check"><input type="checkbox" checked=${replaces} onChange=${(/** @type {any} */ event) => setReplaces(event.target.checked)} /> Replace an object with this key</label><//>`;
 }
 
 /** @param {File} file @returns {Promise<string>} */
@@ -118,7 +118,7 @@ function OneObject({ route, server }) {
     ${trouble ? html`<p class="banner fail" role="alert">${trouble.message}</p>` : null}
     ${problem ? html`<${Problem} problem=${problem} again=${again} />` : null}
     ${found ? html`<${Part} title="Preview"><div class="card"><${Preview} of=${found.preview} /></div><//>
-      <div class="two"><${Pairs} title="Metadata" of=${found.metadata} /><${Pairs} title="Tags" of=${found.tags} /></div>` : problem ? null : html`<p class="faint">Reading…</p>`}
+      <div class="cat-two"><${Pairs} title="Metadata" of=${found.metadata} /><${Pairs} title="Tags" of=${found.tags} /></div>` : problem ? null : html`<p class="faint">Reading…</p>`}
     ${hasVersions ? html`<${Part} title="Versions"><${Table} label="Versions" rows=${rows} columns=${columns} keyOf=${(/** @type {any} */ row) => row.version} /><//>` : null}
     ${isAsking ? html`<${Confirm} title=${version ? 'Delete this version?' : 'Delete this object?'} typed=${name.slice(0, 60)} verb="Delete" onClose=${() => setAsking(false)}
       words=${version ? 'The version is gone for good.' : hasVersions ? 'A delete marker hides it; its versions stay.' : 'The object is gone for good.'}
@@ -127,13 +127,13 @@ function OneObject({ route, server }) {
 
 /** @param {{of: any}} props */
 function Preview({ of }) {
-  if (of.kind === 'image') return html`<img class="preview" alt="The picture" src=${`data:${of.type};base64,${of.data}`} />`;
-  if (of.kind === 'text') return html`<pre class="text" tabindex="0" aria-label="Preview">${of.text}</pre>${of.isWhole ? null : html`<p class="pad faint">Only the first 200 KB are shown.</p>`}`;
+  if (of.kind === 'image') return html`<img class="cat-preview" alt="The picture" src=${`data:${of.type};base64,${of.data}`} />`;
+  if (of.kind === 'text') return html`<pre class="cat-text" tabindex="0" aria-label="Preview">${of.text}</pre>${of.isWhole ? null : html`<p class="pad faint">Only the first 200 KB are shown.</p>`}`;
   return html`<p class="pad faint"><${Icon} name="bucket" /> ${of.reason}</p>`;
 }
 
 /** @param {{title: string, of: Record<string, string>}} props */
 function Pairs({ title, of }) {
   const pairs = Object.entries(of);
-  return html`<${Part} title=${title}><div class="card">${pairs.length ? html`<ul class="plainlist">${pairs.map(([name, value]) => html`<li><span class="faint"><bdi>${name}</bdi></span> <bdi>${value}</bdi></li>`)}</ul>` : html`<p class="pad faint">None</p>`}</div><//>`;
+  return html`<${Part} title=${title}><div class="card">${pairs.length ? html`<ul class="cat-plainlist">${pairs.map(([name, value]) => html`<li><span class="faint"><bdi>${name}</bdi></span> <bdi>${value}</bdi></li>`)}</ul>` : html`<p class="pad faint">None</p>`}</div><//>`;
 }

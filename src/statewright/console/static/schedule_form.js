@@ -48,7 +48,7 @@ export function ScheduleForm({ server, schedule = null, onClose }) {
     <${Field} label="Expression" value=${expression} onInput=${setExpression} needed hint="rate(5 minutes), cron(0 8 ? * MON-FRI *) or at(2027-01-31T12:00:00)" />
     <${Field} label="Time zone" value=${zone} onInput=${setZone} hint="UTC, or a name like Europe/Berlin" />
     <div aria-live="polite">${preview?.problem ? html`<p class="fail">${preview.problem.message}</p>` : preview ? html`<p>${preview.words}</p>
-      ${preview.nextMs.length ? html`<ol class="nexts">${preview.nextMs.map((/** @type {number} */ ms) => html`<li>${inZone(ms, zone)}</li>`)}</ol>` : html`<p class="faint">It never fires.</p>`}` : null}</div>
+      ${preview.nextMs.length ? html`<ol class="cat-nexts">${preview.nextMs.map((/** @type {number} */ ms) => html`<li>${inZone(ms, zone)}</li>`)}</ol>` : html`<p class="faint">It never fires.</p>`}` : null}</div>
     <label>Target (ARN)<input value=${target} required list="targets" autocomplete="off" spellcheck=${false} onInput=${(/** @type {any} */ event) => setTarget(event.target.value)} />
       <datalist id="targets">${machines.map((one) => html`<option value=${one.arn}>${one.name}</option>`)}</datalist><span class="faint">A state machine, function, queue, topic or bus</span></label>
     <${Field} label="Input (JSON; without one the target gets an event)" value=${input} onInput=${setInput} rows=${4} />

@@ -87,9 +87,9 @@ function Detail({ route, server }) {
     <${Facts} facts=${[['When', found.words], ['Expression', html`<code>${found.expression}</code>`], ['Zone', found.zone], ['Last', html`<${Last} last=${found.last} />`], ['Description', found.description]]} /></header>
     ${problem ? html`<${Problem} problem=${problem} again=${again} />` : null}
     ${trouble ? html`<div class="banner fail" role="alert">${trouble.message}</div>` : null}
-    <div aria-live="polite">${started?.invocations !== undefined ? html`<p class="note">Invoked ${started.invocations === 1 ? 'its target' : `${started.invocations} targets`} now.
+    <div aria-live="polite">${started?.invocations !== undefined ? html`<p class="cat-note">Invoked ${started.invocations === 1 ? 'its target' : `${started.invocations} targets`} now.
       ${started.execution ? html` The execution is <a href=${format('execution', started.execution)}>${started.execution.split(':').pop()}</a>.` : null}</p>` : null}</div>
-    <div class="two"><${Part} title="Next instants"><div class="card pad">${found.nextMs.length ? html`<ol class="nexts">${found.nextMs.map((/** @type {number} */ ms) => html`<li>${inZone(ms, found.zone)} <span class="faint">${found.zone}</span> · <${When} ms=${ms} /></li>`)}</ol>`
+    <div class="cat-two"><${Part} title="Next instants"><div class="card pad">${found.nextMs.length ? html`<ol class="cat-nexts">${found.nextMs.map((/** @type {number} */ ms) => html`<li>${inZone(ms, found.zone)} <span class="faint">${found.zone}</span> · <${When} ms=${ms} /></li>`)}</ol>`
       : html`<p class="faint">${isOn ? 'It does not fire again.' : 'It does not fire while it is paused.'}</p>`}</div><//>
     <${Part} title="Last delivery"><div class="card pad">${found.last ? html`<p><${Instant} ms=${found.last.atMs} /></p><p><${Last} last=${found.last} /> ${found.last.attempts > 1 ? html`<span class="faint">after ${found.last.attempts} attempts</span>` : null}</p>${found.last.message ? html`<p class="fail">${found.last.message}</p>` : null}`
       : html`<p class="faint">It has not fired since the server started.</p>`}</div><//></div>

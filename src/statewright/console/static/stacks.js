@@ -25,11 +25,11 @@ export function Page({ route, server }) {
     { title: 'Name', look: 'name', cell: (/** @type {any} */ row) => html`<a href=${format('stacks', row.status === 'DELETE_COMPLETE' ? row.arn : row.name)}><bdi>${row.name}</bdi></a>` },
     { title: 'Status', look: 'tight', cell: (/** @type {any} */ row) => html`<${Status} status=${row.status} />` },
     { title: 'Changed', look: 'tight', cell: (/** @type {any} */ row) => html`<${When} ms=${row.updatedMs ?? row.createdMs} />` },
-    { title: 'Description', cell: (/** @type {any} */ row) => html`<bdi class="cell">${row.description ?? ''}</bdi>` },
-    { title: 'Reason', look: 'error', cell: (/** @type {any} */ row) => html`<bdi class="cell">${row.reason}</bdi>` },
+    { title: 'Description', cell: (/** @type {any} */ row) => html`<bdi class="cat-cell">${row.description ?? ''}</bdi>` },
+    { title: 'Reason', look: 'error', cell: (/** @type {any} */ row) => html`<bdi class="cat-cell">${row.reason}</bdi>` },
   ];
   return html`<header class="head"><h1>Stacks</h1></header><${List} route=${route} name="stacks" label="Stacks" columns=${columns} keyOf=${(/** @type {any} */ row) => row.arn} extra=${{ deleted }}
-    filters=${html`<label class="check"><input type="checkbox" checked=${Boolean(deleted)} onChange=${(/** @type {any} */ event) => go(format('stacks', '', { ...route.query, deleted: event.target.checked ? '1' : null, cursor: null }))} /> with deleted ones</label>`}
+    filters=${html`<label class="cat-check"><input type="checkbox" checked=${Boolean(deleted)} onChange=${(/** @type {any} */ event) => go(format('stacks', '', { ...route.query, deleted: event.target.checked ? '1' : null, cursor: null }))} /> with deleted ones</label>`}
     empty=${html`<h2>No stack yet</h2><p>Create one with <code>statewright aws cloudformation deploy …</code>, or with the CDK or SAM.</p>`} />`;
 }
 
@@ -65,7 +65,7 @@ function Detail({ route, server }) {
     <${Facts} facts=${[['Created', html`<${Instant} ms=${stack.CreationTime} />`], ['Changed', stack.LastUpdatedTime ? html`<${Instant} ms=${stack.LastUpdatedTime} />` : null], ['Reason', stack.StackStatusReason], ['Description', stack.Description]]} /></header>
     ${problem ? html`<${Problem} problem=${problem} again=${again} />` : null}
     <${Tabs} items=${VIEWS} chosen=${view} label="Stack" panel="stack" onChoose=${(/** @type {string} */ one) => go(format('stacks', route.id, { view: one }))} />
-    <div id="stack" role="tabpanel" class="part" aria-labelledby=${`stack-${view}`}>${view === 'outputs' ? html`<${Outputs} stack=${stack} />` : view === 'events' ? html`<${Events} name=${StackName} />` : html`<${Resources} name=${StackName} server=${server} />`}</div>`;
+    <div id="stack" role="tabpanel" class="cat-part" aria-labelledby=${`stack-${view}`}>${view === 'outputs' ? html`<${Outputs} stack=${stack} />` : view === 'events' ? html`<${Events} name=${StackName} />` : html`<${Resources} name=${StackName} server=${server} />`}</div>`;
 }
 
 /** @param {{stack: any}} props */

@@ -46,12 +46,12 @@ export function Items({ table, route, server }) {
     setDialog(null);
     again();
   };
-  return html`<div class="inline"><${Conditions} key=${JSON.stringify(route.query)} table=${table} query=${route.query} onRun=${(/** @type {any} */ given) => (given ? to(given) : again())} />
+  return html`<div class="cat-inline"><${Conditions} key=${JSON.stringify(route.query)} table=${table} query=${route.query} onRun=${(/** @type {any} */ given) => (given ? to(given) : again())} />
       ${server?.mayWrite ? html`<div class="actions"><button class="action" onClick=${() => setDialog({ item: null })}>Create item</button></div>` : null}</div>
     ${problem ? html`<${Problem} problem=${problem} again=${again} />` : null}
     ${found ? html`<${Found} items=${found.Items} keys=${[keys.hash, ...(keys.range ? [keys.range] : [])]} onOpen=${(/** @type {any} */ item) => setDialog({ item })}
       words=${pk ? 'No item has this key.' : after ? 'There are no more items.' : 'The table is empty.'} /><p class="faint">${isBusy ? 'Reading…' : `${found.Items.length} of ${found.ScannedCount} items that were read${found.LastEvaluatedKey ? '; there may be more' : ''}`}</p>` : problem ? null : html`<p class="faint">Reading…</p>`}
-    ${found && (found.LastEvaluatedKey || after) ? html`<div class="pager">${after ? html`<button class="action" onClick=${() => to({})}>First page</button>` : null}${found.LastEvaluatedKey ? html`<button class="action" onClick=${() => to({ after: JSON.stringify(found.LastEvaluatedKey) })}>Next page</button>` : null}</div>` : null}
+    ${found && (found.LastEvaluatedKey || after) ? html`<div class="cat-pager">${after ? html`<button class="action" onClick=${() => to({})}>First page</button>` : null}${found.LastEvaluatedKey ? html`<button class="action" onClick=${() => to({ after: JSON.stringify(found.LastEvaluatedKey) })}>Next page</button>` : null}</div>` : null}
     ${dialog ? html`<${ItemDialog} table=${table} keys=${tableKeys} item=${dialog.item} isPart=${Boolean(index)} server=${server} onClose=${close} />` : null}`;
 }
 
@@ -66,7 +66,7 @@ function Conditions({ table, query, onRun }) {
     const isSame = Object.entries(given).every(([name, value]) => (query[name] ?? (name === 'op' ? 'eq' : '')) === value) && !query.after;
     onRun(isSame ? null : given);
   };
-  return html`<form class="inline" onSubmit=${submit}>
+  return html`<form class="cat-inline" onSubmit=${submit}>
     ${indexes.length ? html`<label>Index<select value=${given.index} onChange=${set('index')}><option value="" selected=${!given.index}>the table</option>${indexes.map((one) => html`<option value=${one.IndexName} selected=${given.index === one.IndexName}>${one.IndexName}</option>`)}</select></label>` : null}
     <label>${keys.hash} (${TYPES[keys.types[keys.hash]]})<input value=${given.pk} placeholder="any: scan" autocomplete="off" spellcheck=${false} onInput=${set('pk')} /></label>
     ${keys.range && given.pk ? html`<label>${keys.range} (${TYPES[keys.types[keys.range]]})<select value=${given.op} aria-label=${`Comparison of ${keys.range}`} onChange=${set('op')}>${Object.entries(COMPARISONS).map(([key, [words]]) => html`<option value=${key} selected=${key === given.op}>${words}</option>`)}</select></label>
@@ -85,7 +85,7 @@ export function Found({ items, keys, words, onOpen }) {
       const value = item[name];
       if (!value) return html`<span class="faint">–</span>`;
       const text = textOf(value, CELL);
-      const shown = html`<bdi class="cell">${text}</bdi>`;
+      const shown = html`<bdi class="cat-cell">${text}</bdi>`;
       return place ? html`${shown}` : html`<button class="link" aria-label=${`Open ${text}`} onClick=${() => onOpen(item)}>${shown}</button>`;
     },
   }));
@@ -131,7 +131,7 @@ export function ItemDialog({ table, keys, item: given, isPart, server, onClose }
   const tabs = VIEWS.filter(([key]) => (key === 'edit' ? server?.mayWrite : given));
   return html`<${Dialog} title=${given ? `Item of ${table.TableName}` : `New item of ${table.TableName}`} wide onClose=${onClose}>
     ${given ? html`<${Tabs} items=${tabs} chosen=${view} label="Item" panel="item" onChoose=${setView} />` : null}
-    <div id="item" role="tabpanel" aria-label="Item" class="pane" tabindex="0">${view === 'attributes' && shown ? html`<${Attributes} item=${shown} keys=${keys} />` : view === 'json' && shown ? html`<${Json} value=${plainItem(shown)} />`
+    <div id="item" role="tabpanel" aria-label="Item" class="cat-pane" tabindex="0">${view === 'attributes' && shown ? html`<${Attributes} item=${shown} keys=${keys} />` : view === 'json' && shown ? html`<${Json} value=${plainItem(shown)} />`
       : html`<form class="form" onSubmit=${save}><label>The item in DynamoDB's JSON, each value with its type<textarea rows="16" value=${text} spellcheck=${false} onInput=${(/** @type {any} */ event) => setText(event.target.value)}></textarea></label>
         <footer><button class="action primary" disabled=${isBusy || (given && !item)}>${given ? 'Save, if it is unchanged' : 'Create'}</button></footer></form>`}</div>
     ${problem ? html`<p class="fail pad" role="alert">${problem.message}</p>` : null}
@@ -158,5 +158,5 @@ function template(table, keys) {
 /** @param {{item: import('./items.js').Item, keys: string[]}} props */
 function Attributes({ item, keys }) {
   const names = [...keys, ...Object.keys(item).filter((name) => !keys.includes(name)).sort()];
-  return html`<table class="list"><thead><tr><th>Attribute</th><th>Type</th><th>Value</th></tr></thead><tbody>${names.filter((name) => item[name]).map((name) => html`<tr key=${name}><td class="name"><bdi>${name}</bdi></td><td class="tight"><span class="faint">${TYPES[typeOf(item[name])] ?? typeOf(item[name])}</span></td><td><bdi class="mono">${textOf(item[name], VALUE)}</bdi></td></tr>`)}</tbody></table>`;
+  return html`<table class="list cat-rows"><thead><tr><th>Attribute</th><th>Type</th><th>Value</th></tr></thead><tbody>${names.filter((name) => item[name]).map((name) => html`<tr key=${name}><td class="name"><bdi>${name}</bdi></td><td class="tight"><span class="faint">${TYPES[typeOf(item[name])] ?? typeOf(item[name])}</span></td><td><bdi class="mono">${textOf(item[name], VALUE)}</bdi></td></tr>`)}</tbody></table>`;
 }

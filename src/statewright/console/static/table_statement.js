@@ -25,6 +25,6 @@ export function Statement({ table, server }) {
   return html`<form class="form card" onSubmit=${submit}><label>Statement (SELECT alone)<textarea rows="3" value=${text} spellcheck=${false} onInput=${(/** @type {any} */ event) => setText(event.target.value)}></textarea></label>
       <footer><button class="action primary" disabled=${isBusy}>Run</button></footer></form>
     ${problem ? html`<p class="banner fail" role="alert">${problem.message}</p>` : null}
-    ${answer ? html`<${Found} items=${answer.items} keys=${keys} words="No item on this page." onOpen=${setOpen} />${answer.next ? html`<div class="pager"><button class="action" disabled=${isBusy} onClick=${() => select(answer.statement, answer.next)}>Next page</button></div>` : null}` : null}
+    ${answer ? html`<${Found} items=${answer.items} keys=${keys} words="No item on this page." onOpen=${setOpen} />${answer.next ? html`<div class="cat-pager"><button class="action" disabled=${isBusy} onClick=${() => select(answer.statement, answer.next)}>Next page</button></div>` : null}` : null}
     ${open ? html`<${ItemDialog} table=${table} keys=${keys} item=${open} isPart server=${isWhole(open) ? server : { ...server, mayWrite: false }} onClose=${() => setOpen(null)} />` : null}`;
 }

@@ -47,7 +47,7 @@ function Detail({ route, server }) {
     ['Billing', table.BillingModeSummary?.BillingMode === 'PAY_PER_REQUEST' ? 'on demand' : `${table.ProvisionedThroughput.ReadCapacityUnits} reads, ${table.ProvisionedThroughput.WriteCapacityUnits} writes`]]} /></header>
     ${problem ? html`<${Problem} problem=${problem} again=${again} />` : null}
     <${Tabs} items=${VIEWS} chosen=${view} label="Table" panel="table" onChoose=${(/** @type {string} */ one) => go(format('tables', route.id, { view: one }))} />
-    <div id="table" role="tabpanel" class="part" aria-labelledby=${`table-${view}`}>${view === 'items' ? html`<${Items} table=${table} route=${route} server=${server} />`
+    <div id="table" role="tabpanel" class="cat-part" aria-labelledby=${`table-${view}`}>${view === 'items' ? html`<${Items} table=${table} route=${route} server=${server} />`
       : view === 'statement' ? html`<${Statement} table=${table} route=${route} server=${server} />` : html`<${Indexes} table=${table} />`}</div>`;
 }
 

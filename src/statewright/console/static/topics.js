@@ -47,9 +47,9 @@ function Detail({ route, server }) {
     { title: 'Protocol', look: 'tight', cell: (/** @type {any} */ row) => row.protocol },
     { title: 'Endpoint', cell: (/** @type {any} */ row) => (row.endpoint.startsWith('arn:') ? html`<${Arn} arn=${row.endpoint} />` : html`<bdi>${row.endpoint}</bdi>`) },
     { title: 'Status', look: 'tight', cell: (/** @type {any} */ row) => (row.isPending ? html`<span class="badge t-wait">Pending</span>` : html`<span class="badge t-ok">Confirmed</span>`) },
-    { title: 'Filter', cell: (/** @type {any} */ row) => (row.filterPolicy ? html`<code class="cell" title=${row.filterPolicy}>${row.filterPolicy.slice(0, 300)}</code><span class="faint">${row.filterScope === 'MessageBody' ? 'of the body' : 'of attributes'}</span>` : html`<span class="faint">every message</span>`) },
+    { title: 'Filter', cell: (/** @type {any} */ row) => (row.filterPolicy ? html`<code class="cat-cell" title=${row.filterPolicy}>${row.filterPolicy.slice(0, 300)}</code><span class="faint">${row.filterScope === 'MessageBody' ? 'of the body' : 'of attributes'}</span>` : html`<span class="faint">every message</span>`) },
     { title: 'Delivery', cell: (/** @type {any} */ row) => html`${row.isRaw ? html`<div>raw</div>` : null}${row.deadLetters ? html`<div><span class="faint">dead letters to</span> <${Arn} arn=${row.deadLetters} /></div>` : html`<span class="faint">no dead letters</span>`}` },
-    { title: '', look: 'tight', cell: (/** @type {any} */ row) => (server?.mayWrite ? html`<div class="rowactions"><button class="action small" onClick=${() => setDialog({ name: 'filter', row })}>Filter</button><button class="action small" onClick=${() => setDialog({ name: 'unsubscribe', row })}>Unsubscribe</button></div>` : null) },
+    { title: '', look: 'tight', cell: (/** @type {any} */ row) => (server?.mayWrite ? html`<div class="cat-rowactions"><button class="action cat-small" onClick=${() => setDialog({ name: 'filter', row })}>Filter</button><button class="action cat-small" onClick=${() => setDialog({ name: 'unsubscribe', row })}>Unsubscribe</button></div>` : null) },
   ];
   return html`<header class="head">${crumbs}<div class="title"><h1><bdi>${found.name}</bdi></h1>${server?.mayWrite ? html`<div class="actions">
       <button class="action primary" onClick=${() => setDialog({ name: 'publish' })}>Publish</button><button class="action" onClick=${() => setDialog({ name: 'subscribe' })}>Subscribe</button></div>` : null}</div>
@@ -58,8 +58,8 @@ function Detail({ route, server }) {
     ${problem ? html`<${Problem} problem=${problem} again=${again} />` : null}
     <${Part} title="Subscriptions">${found.subscriptions.length ? html`<${Table} label="Subscriptions" rows=${found.subscriptions} columns=${columns} keyOf=${(/** @type {any} */ row) => row.arn} />`
       : html`<div class="empty card"><p>Nothing is subscribed: messages that are published reach no one.</p></div>`}
-      ${found.next || route.query.cursor ? html`<div class="pager">${route.query.cursor ? html`<button class="action" onClick=${() => go(format('topics', route.id))}>First page</button>` : null}${found.next ? html`<button class="action" onClick=${() => go(format('topics', route.id, { cursor: found.next }))}>Next page</button>` : null}</div>` : null}<//>
-    ${Object.keys(found.attributes).length ? html`<${Part} title="Attributes"><div class="card pane" role="region" aria-label="JSON" tabindex="0"><${Json} value=${Object.fromEntries(Object.entries(found.attributes).map(([name, value]) => [name, opened(/** @type {string} */ (value))]))} /></div><//>` : null}
+      ${found.next || route.query.cursor ? html`<div class="cat-pager">${route.query.cursor ? html`<button class="action" onClick=${() => go(format('topics', route.id))}>First page</button>` : null}${found.next ? html`<button class="action" onClick=${() => go(format('topics', route.id, { cursor: found.next }))}>Next page</button>` : null}</div>` : null}<//>
+    ${Object.keys(found.attributes).length ? html`<${Part} title="Attributes"><div class="card cat-pane" role="region" aria-label="JSON" tabindex="0"><${Json} value=${Object.fromEntries(Object.entries(found.attributes).map(([name, value]) => [name, opened(/** @type {string} */ (value))]))} /></div><//>` : null}
     ${dialog?.name === 'publish' ? html`<${Publish} topic=${found} onClose=${close} />` : null}
     ${dialog?.name === 'subscribe' ? html`<${Subscribe} topic=${found} onClose=${close} />` : null}
     ${dialog?.name === 'filter' ? html`<${FilterForm} row=${dialog.row} onClose=${close} />` : null}
@@ -108,7 +108,7 @@ function Subscribe({ topic, onClose }) {
     <${Choice} label="Protocol" value=${protocol} onChange=${setProtocol} options=${[['sqs', 'Queue (sqs)'], ['lambda', 'Function (lambda)'], ['http', 'http'], ['https', 'https']]} />
     <${Field} label=${protocol.startsWith('http') ? 'URL' : 'ARN'} value=${endpoint} onInput=${setEndpoint} needed />
     <${Field} label="Filter policy (JSON; empty for every message)" value=${policy} onInput=${setPolicy} rows=${3} hint=${odd} />
-    <label class="check"><input type="checkbox" checked=${isRaw} onChange=${(/** @type {any} */ event) => setRaw(event.target.checked)} /> Deliver the message alone (raw)</label><//>`;
+    <label class="cat-check"><input type="checkbox" checked=${isRaw} onChange=${(/** @type {any} */ event) => setRaw(event.target.checked)} /> Deliver the message alone (raw)</label><//>`;
 }
 
 /** @param {{row: any, onClose: () => void}} props */

@@ -15,7 +15,7 @@ from statewright.api.operations import App
 from statewright.background import in_thread
 from statewright.console.asked import Answer, Asked, Lines, document, text_of
 from statewright.console.context import Console
-from statewright.console.lists import page_of
+from statewright.console.services.lists import page_of
 from statewright.errors import ApiError
 from statewright.events.archives.records import MANAGED
 from statewright.events.bus_records import DEFAULT_BUS, Rule, read_pattern

@@ -12,7 +12,7 @@ from statewright.api.ecs.tasks import shown as shown_task
 from statewright.api.operations import App
 from statewright.console.asked import Asked, needed
 from statewright.console.context import Console
-from statewright.console.lists import filtered, newest_of
+from statewright.console.services.lists import filtered, newest_of
 from statewright.errors import ApiError
 from statewright.jobs.batch_records import Job
 from statewright.jobs.ecs_tasks import Task

@@ -21,7 +21,7 @@ from statewright.api.streaming import close
 from statewright.console.asked import Asked, document, needed, text_of
 from statewright.console.calls import shown
 from statewright.console.context import Console
-from statewright.console.lists import begin_write, page_of, page_size
+from statewright.console.services.lists import begin_write, page_of, page_size
 from statewright.errors import ApiError
 from statewright.objects.records import Bucket
 from statewright.payload import Json, JsonMapping, JsonObject

@@ -12,8 +12,8 @@ from typing import Final
 from statewright.api.operations import App
 from statewright.console.asked import Asked, document, needed, text_of
 from statewright.console.context import Console
-from statewright.console.expression_words import in_words
-from statewright.console.lists import begin_write, filtered, page_size
+from statewright.console.services.expression_words import in_words
+from statewright.console.services.lists import begin_write, filtered, page_size
 from statewright.errors import ApiError
 from statewright.events.bus_records import Rule
 from statewright.events.expressions import ExpressionError, read_given, upcoming, zone_named

@@ -7,7 +7,7 @@ from typing import Final
 from statewright.api.operations import App
 from statewright.console.asked import Asked, needed, number
 from statewright.console.context import Console
-from statewright.console.lists import page_of, page_size
+from statewright.console.services.lists import page_of, page_size
 from statewright.metrics.reading import points_of, range_of, values_of
 from statewright.metrics.series import MetricId
 from statewright.payload import Json, JsonObject

@@ -8,7 +8,7 @@ from statewright.api.operations import Call, perform
 from statewright.console.asked import Asked, document, text_of
 from statewright.console.calls import shown
 from statewright.console.context import Console
-from statewright.console.lists import page_of
+from statewright.console.services.lists import page_of
 from statewright.errors import ApiError
 from statewright.payload import JsonObject
 from statewright.tables.definitions import Definition

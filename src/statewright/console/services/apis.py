@@ -9,7 +9,7 @@ from statewright.apis.apis import Held
 from statewright.apis.records import HTTP_API, RESOURCE, REST_API, ROUTE, STAGE
 from statewright.console.asked import Asked
 from statewright.console.context import Console
-from statewright.console.lists import newest_of, page_of
+from statewright.console.services.lists import newest_of, page_of
 from statewright.payload import JsonObject
 
 _DELETED: Final = "DELETE_COMPLETE"
