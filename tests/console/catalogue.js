@@ -176,6 +176,17 @@ async function walk(page, look) {
     await page.checkAccess();
   }
 
+  // The map, around a name, and the page of a resource on it.
+  await open('flow');
+  await page.locator('a.cat-node').first().waitFor();
+  await page.checkAccess();
+  await page.getByRole('searchbox').fill('nightly');
+  await page.waitForFunction(() => document.querySelectorAll('.cat-node').length === 2);
+  shown.flow = await page.locator('.cat-node').evaluateAll((nodes) => nodes.map((node) => node.getAttribute('aria-label')));
+  await page.locator('a.cat-node').first().focus();
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { level: 1, name: 'nightly' }).waitFor();
+
   // APIs and stacks.
   await open('apis');
   await page.locator('tbody a').first().click();

@@ -50,6 +50,7 @@ assert.equal(placeOf('arn:aws:lambda:us-east-1:0:function:f', pages).address, ''
 assert.equal(placeOf('arn:aws:dynamodb:us-east-1:0:table/orders/index/i', pages).address, '/console/tables/orders');
 assert.equal(placeOf('arn:aws:states:us-east-1:0:stateMachine:m:3', pages).address, '/console/executions?machine=arn%3Aaws%3Astates%3Aus-east-1%3A0%3AstateMachine%3Am');
 assert.equal(placeOf('arn:aws:events:us-east-1:0:event-bus/shop', pages).address, '/console/events?bus=shop');
+assert.equal(placeOf('arn:aws:events:us-east-1:0:rule/shop/all', pages).address, '/console/events?view=rules&bus=shop&q=all');
 assert.equal(placeOf('javascript:alert(1)', pages).address, '');
 assert.equal(placeOf('', pages).address, '');
 

@@ -159,3 +159,8 @@ def test_events_appear_as_they_are_put(report):
     for shown in report["shown"].values():
         assert '"detail-type": "</script>' in shown["event"]
         assert shown["pattern"].startswith("Event pattern is not valid.")
+
+
+def test_the_map_shows_what_a_schedule_starts(report):
+    for shown in report["shown"].values():
+        assert shown["flow"] == ["schedule nightly", "machine catalogue, 0 running"]

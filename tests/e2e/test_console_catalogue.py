@@ -421,3 +421,32 @@ def test_apis_and_stacks_are_listed(server):
     until(lambda: read(server, "stacks", q="LIST")["rows"][0]["status"] == "CREATE_COMPLETE")
     summaries = call(server, "cloudformation", "ListStackResources", StackName="listed")["StackResourceSummaries"]
     assert [one["LogicalResourceId"] for one in summaries] == ["Q"]
+
+
+def test_the_flow_map_follows_resources_from_schedules_to_dead_letters(server):
+    sqs, sfn = server.client("sqs"), server.client("stepfunctions")
+    sqs.create_queue(QueueName="flow-dead")
+    dead = "arn:aws:sqs:us-east-1:000000000000:flow-dead"
+    policy = json.dumps({"deadLetterTargetArn": dead, "maxReceiveCount": 3})
+    url = sqs.create_queue(QueueName="flow-queue", Attributes={"RedrivePolicy": policy})["QueueUrl"]
+    sqs.send_message(QueueUrl=url, MessageBody="x")
+    send = {
+        "Type": "Task", "Resource": "arn:aws:states:::sqs:sendMessage", "End": True,
+        "Parameters": {"QueueUrl": url, "MessageBody": "x"},
+    }  # fmt: skip
+    definition = json.dumps({"StartAt": "A", "States": {"A": send}})
+    machine = sfn.create_state_machine(name="flow-machine", definition=definition, roleArn=ROLE)["stateMachineArn"]
+    schedule(server, "flow-schedule", "rate(1 day)", machine, State="DISABLED")
+    found = read(server, "flow", q="FLOW-QUEUE")
+    names = {node["id"]: node["name"] for node in found["nodes"]}
+    assert [(names[one["source"]], names[one["target"]], one["kind"]) for one in found["pairs"]] == [
+        ("flow-schedule", "flow-machine", "next"),
+        ("flow-machine", "flow-queue", "next"),
+        ("flow-queue", "flow-dead", "catch"),
+    ]
+    figures = {node["name"]: (node["figure"], node["tone"]) for node in found["nodes"]}
+    assert figures["flow-queue"] == ("1 message", "wait")
+    assert figures["flow-dead"] == ("0 messages", "")
+    assert {shape["id"] for shape in found["drawing"]["states"]} == names.keys()
+    assert len(found["drawing"]["edges"]) == 3
+    assert read(server, "flow", q="no-such-name")["nodes"] == []

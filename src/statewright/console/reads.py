@@ -15,7 +15,7 @@ from statewright.console import calls, executions, machines, run_reads
 from statewright.console.asked import Answer, Asked
 from statewright.console.context import Console
 from statewright.console.drawings import icons
-from statewright.console.services import apis, bus, jobs, objects, schedules, tables, topics
+from statewright.console.services import apis, bus, flow, jobs, objects, schedules, tables, topics
 from statewright.errors import ApiError
 from statewright.payload import JsonObject
 
@@ -47,6 +47,7 @@ READS: Final[Mapping[str, Read]] = {
     **objects.READS,
     **jobs.READS,
     **bus.READS,
+    **flow.READS,
     **apis.READS,
 }
 ACTIONS: Final[Mapping[str, Read]] = {

@@ -29,7 +29,10 @@ export function placeOf(arn, pages = PAGES) {
     const bus = tail.slice(10);
     return found('event bus', bus, '', '', has('events') ? format('events', '', { bus }) : '');
   }
-  if (service === 'events' && tail.startsWith('rule/')) return found('rule', tail.slice(5), '', '');
+  if (service === 'events' && tail.startsWith('rule/')) {
+    const [name, bus = 'default'] = tail.slice(5).split('/').reverse();
+    return found('rule', name, '', '', has('events') ? format('events', '', { view: 'rules', bus, q: name }) : '');
+  }
   if (service === 'scheduler' && tail.startsWith('schedule/')) return found('schedule', tail.slice(9), 'schedules', `schedule:${tail.slice(9)}`);
   if (service === 'cloudformation' && tail.startsWith('stack/')) return found('stack', tail.split('/')[1], 'stacks', tail.split('/')[1]);
   if (service === 'ecs' && tail.startsWith('cluster/')) return found('cluster', tail.slice(8), 'jobs', '');

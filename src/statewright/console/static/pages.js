@@ -19,6 +19,7 @@ export const PAGES = {
   apis: { title: 'APIs', icon: 'api', group: 'services', style: 'catalogue.css', load: () => import('./apis.js') },
   stacks: { title: 'Stacks', icon: 'stack', group: 'services', style: 'catalogue.css', load: () => import('./stacks.js') },
   events: { title: 'Events', icon: 'pulse', group: 'tools', style: 'catalogue.css', load: () => import('./events_page.js') },
+  flow: { title: 'Flow', icon: 'flow', group: 'tools', style: 'catalogue.css', load: () => import('./flow.js') },
 };
 
 /** The page of the address /console itself. */
