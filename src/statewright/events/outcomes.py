@@ -19,7 +19,7 @@ GIVEN_UP: Final = "given up"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an attempt to deliver came to: `DELIVERED`, `RETRIED` (it will be repeated) or `GIVEN_UP`.
+    """The outcome of an attempt to deliver: `DELIVERED`, `RETRIED` (it will be repeated) or `GIVEN_UP`.
 
     `call_id` names the invocation; an execution that it starts has it as its name.
     """

@@ -347,7 +347,7 @@ class Rules:
         return deliveries
 
     def last_outcome(self, rule: Rule) -> Outcome | None:
-        """What the last delivery of a rule came to, since the server started."""
+        """The outcome of the last delivery of a rule, since the server started."""
         return self._deliveries.outcomes.of(rule.arn(self._config))
 
     def _scheduled_event(self, rule: Rule) -> Event:

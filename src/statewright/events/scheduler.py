@@ -300,7 +300,7 @@ class Scheduler:
         return delivery
 
     def last_outcome(self, schedule: Schedule) -> Outcome | None:
-        """What the last delivery of a schedule came to, since the server started."""
+        """The outcome of the last delivery of a schedule, since the server started."""
         return self._deliveries.outcomes.of(schedule.arn(self._config))
 
     def _delivery(self, schedule: Schedule, now_ms: int) -> Delivery:

@@ -39,8 +39,8 @@ def test_tasks_name_functions_queues_topics_machines_tables_and_buses():
 
 
 def test_odd_definitions_name_nothing():
-    for odd in ([], {"Type": "Task", "Resource": 1}, {"Type": "Task", "Resource": "x", "Arguments": "{% $x %}"}):
-        assert named_in(json.dumps(odd)) == ()
+    odds: tuple[object, ...] = ([], {"Type": "Task", "Resource": 1}, task("x") | {"Arguments": "{% $x %}"})
+    assert [named_in(json.dumps(one)) for one in odds] == [(), (), ()]
 
 
 def test_pairs_are_of_whole_resources():

@@ -108,7 +108,7 @@ def _event_of(app: App, given: Json) -> JsonObject:
 
 
 def _matches(pattern: str, event: JsonObject) -> bool | None:
-    """Whether a pattern matches; None if finding out takes too much work."""
+    """True if a pattern matches; None if finding out takes too much work."""
     try:
         return read_pattern(pattern)(event, Matching(MOST_WORK))
     except TooMuchWork:

@@ -215,7 +215,7 @@ async def _machines(app: App, found: Map) -> dict[str, int]:
 
 @lru_cache(maxsize=64)
 def named_in(definition: str) -> tuple[tuple[str, str], ...]:
-    """What the tasks of a definition name, as service and resource, or as service and ARN."""
+    """The resources that the tasks of a definition name, as service and resource, or as service and ARN."""
     try:
         return tuple(dict.fromkeys(_named(parse_json(definition))))
     except JsonTextError:
