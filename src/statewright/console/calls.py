@@ -20,15 +20,11 @@ log = logging.getLogger("statewright.console")
 
 READING: Final[dict[str, frozenset[str]]] = {
     "states": frozenset({"DescribeStateMachine", "ListStateMachineVersions", "ListStateMachineAliases"}),
-    "scheduler": frozenset({"GetSchedule", "ListScheduleGroups"}),
-    "events": frozenset({"ListTargetsByRule", "ListEventBuses", "ListArchives", "ListReplays", "TestEventPattern"}),
-    "sns": frozenset({"GetTopicAttributes", "GetSubscriptionAttributes"}),
+    "scheduler": frozenset({"GetSchedule"}),
+    "events": frozenset({"ListArchives", "ListReplays", "ListTargetsByRule"}),
     "dynamodb": frozenset({"DescribeTable", "DescribeTimeToLive", "GetItem", "Query", "Scan"}),
-    "s3": frozenset({"GetObjectTagging", "HeadObject", "ListObjectVersions", "ListObjectsV2", "GetBucketVersioning"}),
-    "ecs": frozenset({"DescribeTasks", "DescribeTaskDefinition"}),
-    "batch": frozenset({"DescribeJobs"}),
-    "apigatewayv2": frozenset({"GetApi", "GetIntegrations", "GetRoutes", "GetStages"}),
-    "apigateway": frozenset({"GetResources", "GetRestApi", "GetStages"}),
+    "apigatewayv2": frozenset({"GetIntegrations", "GetRoutes"}),
+    "apigateway": frozenset({"GetResources"}),
     "cloudformation": frozenset({"DescribeStackEvents", "DescribeStacks", "ListStackResources"}),
 }
 """Operations that change nothing, by the signing names of their services."""
@@ -40,7 +36,7 @@ WRITING: Final[dict[str, frozenset[str]]] = {
     "dynamodb": frozenset({"DeleteItem", "PutItem"}),
     "s3": frozenset({"DeleteObject"}),
     "ecs": frozenset({"StopTask"}),
-    "batch": frozenset({"CancelJob", "TerminateJob"}),
+    "batch": frozenset({"TerminateJob"}),
 }
 """Operations that change something. Every call of them is logged."""
 

@@ -85,7 +85,8 @@ async def flow(console: Console, asked: Asked) -> JsonObject:
     machines = await _machines(app, found)
     _consumers(app, found)
     queues = _queues(app, found)
-    linked = [arn for arn in found.details if any(arn in pair for pair in found.pairs)]
+    ends = {end for pair in found.pairs for end in pair}
+    linked = [arn for arn in found.details if arn in ends]
     linked += [end for pair in found.pairs for end in pair if end not in found.details]
     chosen = _connected(list(dict.fromkeys(linked)), found, filtered(asked.given))
     kept = chosen[:MOST_NODES]
@@ -99,7 +100,7 @@ async def flow(console: Console, asked: Asked) -> JsonObject:
             figures[arn] = _messages(counts.visible + counts.in_flight + counts.delayed), "wait"
     return {
         "drawing": drawing, "more": len(chosen) - len(kept),
-        "alone": sum(arn not in linked for arn in found.details),
+        "alone": sum(arn not in ends for arn in found.details),
         "nodes": [_node(arn, ids[arn], found, figures) for arn in kept],
         "pairs": [{"source": ids[one], "target": ids[other], "kind": kind}
                   for (one, other), kind in found.pairs.items() if one in ids and other in ids],
