@@ -19,6 +19,21 @@ from statewright.payload import Json, JsonObject
 log = logging.getLogger("statewright.console")
 
 READING: Final[dict[str, frozenset[str]]] = {
+    "apigateway": frozenset({
+        "GetResources",
+    }),
+    "apigatewayv2": frozenset({
+        "GetIntegrations", "GetRoutes",
+    }),
+    "cloudformation": frozenset({
+        "DescribeStackEvents", "DescribeStacks", "ListStackResources",
+    }),
+    "dynamodb": frozenset({
+        "DescribeTable", "DescribeTimeToLive", "GetItem", "Query", "Scan",
+    }),
+    "events": frozenset({
+        "ListArchives", "ListReplays", "ListTargetsByRule",
+    }),
     "lambda": frozenset({
         "GetPolicy", "ListAliases", "ListEventSourceMappings",
     }),
@@ -27,6 +42,9 @@ READING: Final[dict[str, frozenset[str]]] = {
     }),
     "monitoring": frozenset({
         "GetMetricData",
+    }),
+    "scheduler": frozenset({
+        "GetSchedule",
     }),
     "sqs": frozenset({
         "ListMessageMoveTasks",
@@ -42,8 +60,29 @@ READING: Final[dict[str, frozenset[str]]] = {
 }  # fmt: skip
 """Operations that change nothing, by the signing names of their services."""
 WRITING: Final[dict[str, frozenset[str]]] = {
+    "batch": frozenset({
+        "TerminateJob",
+    }),
+    "dynamodb": frozenset({
+        "DeleteItem", "PutItem",
+    }),
+    "ecs": frozenset({
+        "StopTask",
+    }),
+    "events": frozenset({
+        "DeleteRule", "DisableRule", "EnableRule", "PutEvents", "RemoveTargets",
+    }),
     "lambda": frozenset({
         "DeleteFunctionConcurrency", "Invoke", "PutFunctionConcurrency", "UpdateEventSourceMapping",
+    }),
+    "s3": frozenset({
+        "DeleteObject",
+    }),
+    "scheduler": frozenset({
+        "CreateSchedule", "DeleteSchedule", "UpdateSchedule",
+    }),
+    "sns": frozenset({
+        "Publish", "SetSubscriptionAttributes", "Subscribe", "Unsubscribe",
     }),
     "sqs": frozenset({
         "CancelMessageMoveTask", "CreateQueue", "DeleteQueue", "PurgeQueue", "SendMessage", "SetQueueAttributes",
@@ -83,8 +122,8 @@ async def call(console: Console, asked: Asked) -> JsonObject:
     app = console.app_in(text_of(body, "region", ""))
     request = Call(service, operation, asked.request_id, access_key=asked.caller.access_key or None)
     answer = await perform(app, request, body.get("request", {}))
-    shown: JsonObject = _shown(answer)
-    return shown
+    found: JsonObject = shown(answer)
+    return found
 
 
 def _named(request: Json) -> str:
@@ -95,13 +134,14 @@ def _named(request: Json) -> str:
     return ", ".join(f"{name} {value[:200]!r}" for name, value in found.items()) or "by its token"
 
 
-def _shown(value: Json) -> Json:
+def shown(value: Json) -> Json:
+    """A value of an answer as JSON: bytes as base64."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, dict):
-        return {name: _shown(member) for name, member in value.items()}
+        return {name: shown(member) for name, member in value.items()}
     if isinstance(value, list):
-        return [_shown(member) for member in value]
+        return [shown(member) for member in value]
     return value
 
 

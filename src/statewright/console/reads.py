@@ -38,6 +38,7 @@ from statewright.console.figures import costs, heat, occupancy
 from statewright.console.lists import bulk, executions, machines, overview, search
 from statewright.console.project import ProjectBoard
 from statewright.console.recording import reads as recording
+from statewright.console.services import apis, bus, flow, jobs, objects, schedules, tables, topics
 from statewright.console.simulations import reads as simulations
 from statewright.errors import ApiError
 from statewright.payload import JsonObject
@@ -86,6 +87,14 @@ READS: Final[Mapping[str, Read]] = {
     **queues.READS,
     **recording.READS,
     **run_reads.READS,
+    **apis.READS,
+    **bus.READS,
+    **flow.READS,
+    **jobs.READS,
+    **objects.READS,
+    **schedules.READS,
+    **tables.READS,
+    **topics.READS,
     **sessions.READS,
     **simulations.READS,
     **starting.READS,
@@ -96,6 +105,10 @@ ACTIONS: Final[Mapping[str, Read]] = {
     **calls.ACTIONS,
     **imports.ACTIONS,
     **bulk.ACTIONS,
+    **bus.ACTIONS,
+    **objects.ACTIONS,
+    **schedules.ACTIONS,
+    **tables.ACTIONS,
     **sessions.ACTIONS,
     **simulations.ACTIONS,
     **what_if.ACTIONS,

@@ -10,7 +10,7 @@ detail of status changes observed.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -49,6 +49,9 @@ TOO_MUCH_WORK: Final = (
 
 log = logging.getLogger("statewright.events")
 
+OnEvent = Callable[[str, Event], None]
+"""Called with the name of a bus and an event that was put on it."""
+
 
 class Buses:
     """The buses of one store."""
@@ -66,6 +69,7 @@ class Buses:
         self._config = config
         self._deliveries = deliveries
         self._buses: dict[str, Bus] = {}
+        self._taps: list[OnEvent] = []
         self._background = Background("delivering an event about an execution")
         self.rules = Rules(store.catalogue, clock, config, deliveries, recorder)
         self.connections = Connections(store.catalogue, clock, config)
@@ -211,6 +215,8 @@ class Buses:
             else:
                 deliveries += self.rules.deliveries_of(event, matches)
         await self._deliveries.accept(deliveries, completion=adapted(completion, lambda _: answers))
+        for bus, event in events if self._taps else ():
+            self._show(bus, event)
         if self.rules.meter is not None:
             self.rules.meter.put(len(answers), sum("ErrorCode" in one for one in answers))
         return answers
@@ -237,6 +243,19 @@ class Buses:
         except TooMuchWork:
             return None
 
+    def tap(self, on_event: OnEvent) -> Callable[[], None]:
+        """Call a listener with every event from now on, matched or not; returns the function that ends it.
+
+        Events that services put themselves are seen as they are decided, others once they are durable. Events that no
+        rule expects are made for listeners alone, so a listener costs time, and none costs nothing.
+        """
+        self._taps.append(on_event)
+        return lambda: self._taps.remove(on_event)
+
+    def _show(self, bus: str, event: Event) -> None:
+        for on_event in self._taps:
+            on_event(bus, event)
+
     def event(
         self, source: str, detail_type: str, detail: Json, resources: Iterable[str], at_ms: int | None = None
     ) -> Event:
@@ -250,17 +269,19 @@ class Buses:
 
     def of_service(self, source: str, detail_type: str, detail: Json, resources: Iterable[str]) -> list[Delivery]:
         """The deliveries of an event that a service of this server puts on the default bus; the caller writes them."""
-        if not self.rules.expects(DEFAULT_BUS, source):
+        if not self.rules.expects(DEFAULT_BUS, source) and not self._taps:
             return []
         event = self.event(source, detail_type, detail, resources)
+        self._show(DEFAULT_BUS, event)
         return self.rules.deliveries_of(event, self._bounded(DEFAULT_BUS, event) or ())
 
     def status_changed(self, change: StatusChange) -> None:
         """Put a status change of an execution on the default bus, best effort, as the service does."""
-        if not self.rules.expects(DEFAULT_BUS, SOURCE):
+        if not self.rules.expects(DEFAULT_BUS, SOURCE) and not self._taps:
             return
         view = change.view
         event = self.event(SOURCE, STATUS_CHANGE, _status_detail(view), [view.execution_arn])
+        self._show(DEFAULT_BUS, event)
         try:
             matches = self.rules.matched(DEFAULT_BUS, event, Matching(LOOP_WORK))
         except TooMuchWork:

@@ -24,6 +24,7 @@ from statewright.errors import ApiError, StoreError, shortage
 from statewright.events.delivery_records import DELIVERY, Delivery
 from statewright.events.due_work import DueWork
 from statewright.events.meter import DeliveryMeter
+from statewright.events.outcomes import DELIVERED, GIVEN_UP, RETRIED, Outcomes
 from statewright.events.retry_phases import pause_ms as phased_pause_ms
 from statewright.events.targets import (
     CallService,
@@ -77,6 +78,7 @@ class Deliveries:
         self.calls: Final = calls
         self._subscribers: list[OnSettled] = []
         self.given_up = 0
+        self.outcomes: Final = Outcomes()
         self._catalogue = catalogue
         self._kind = kind
         self._entries = Entries(catalogue, kind)
@@ -169,6 +171,7 @@ class Deliveries:
             self._meter.attempted(delivery, problem, self._clock.now_ms())
         if problem is None:
             self._announce(delivery.target, "delivered")
+            self.outcomes.note(delivery, DELIVERED, self._clock.now_ms())
             await self._entries.delete(delivery)
             return
         tried = replace(delivery, attempts=delivery.attempts + 1)
@@ -184,6 +187,7 @@ class Deliveries:
             await self._give_up(tried, call, problem, "MaximumEventAgeInSeconds")
         else:
             log.info("%s refused an invocation, which will be retried: %s", delivery.target["Arn"], problem)
+            self.outcomes.note(tried, RETRIED, self._clock.now_ms(), problem)
             await self._postpone(replace(tried, due_ms=due_ms))
 
     async def _attempt(self, call: TargetCall, delivery: Delivery) -> ApiError | None:
@@ -217,6 +221,7 @@ class Deliveries:
     ) -> None:
         self.given_up += 1
         self._announce(delivery.target, "failed")
+        self.outcomes.note(delivery, GIVEN_UP, self._clock.now_ms(), problem)
         if self._meter is not None:
             self._meter.given_up(delivery)
         arn = delivery.target["Arn"]

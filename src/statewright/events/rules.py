@@ -38,6 +38,7 @@ from statewright.events.due_work import DueWork
 from statewright.events.expressions import Rate
 from statewright.events.inputs import InvalidInput, payload_of, with_paths
 from statewright.events.meter import BusMeter
+from statewright.events.outcomes import Outcome
 from statewright.events.targets import INVALID_INPUT
 from statewright.instants import iso_seconds
 from statewright.metrics.recorder import Recorder
@@ -329,6 +330,25 @@ class Rules:
         self._rules[rule.bus][rule.name] = moved
         self._arm(moved)
         return True
+
+    async def run_now(self, name: str, bus: str) -> list[Delivery]:
+        """Invoke the targets of a rule with a schedule once, as if it were due now; its instants stay the same.
+
+        Returns once the deliveries are durable. Raises: ApiError.
+        """
+        rule = self.get(name, bus)
+        if rule.expression is None:
+            raise invalid(f"Rule {name} has no schedule.")
+        event = self._scheduled_event(replace(rule, next_ms=self._clock.now_ms()))
+        matches: list[Match] = []
+        self._follow(rule, event, Matching(), 0, matches)
+        deliveries = self.deliveries_of(event, matches)
+        await self._deliveries.accept(deliveries)
+        return deliveries
+
+    def last_outcome(self, rule: Rule) -> Outcome | None:
+        """The outcome of the last delivery of a rule, since the server started."""
+        return self._deliveries.outcomes.of(rule.arn(self._config))
 
     def _scheduled_event(self, rule: Rule) -> Event:
         assert rule.next_ms is not None

@@ -24,6 +24,7 @@ from statewright.errors import ApiError, Conflict
 from statewright.events.deliveries import ATTEMPT, Deliveries, policy_of
 from statewright.events.delivery_records import Delivery, call_id_of, execution_id
 from statewright.events.due_work import DueWork
+from statewright.events.outcomes import Outcome
 from statewright.events.schedule_records import (
     DEFAULT_GROUP,
     DUE,
@@ -286,6 +287,21 @@ class Scheduler:
             return False
         self._arm(moved)
         return True
+
+    async def run_now(self, group: str, name: str) -> Delivery:
+        """Invoke the target of a schedule once, enabled or not, as if it were due now; its instants stay the same.
+
+        Returns once the delivery is durable. Raises: ApiError (`ResourceNotFoundException`).
+        """
+        schedule = await self.get(group, name)
+        now_ms = self._clock.now_ms()
+        delivery = self._delivery(replace(schedule, next_ms=now_ms, due_ms=now_ms), now_ms)
+        await self._deliveries.accept([delivery])
+        return delivery
+
+    def last_outcome(self, schedule: Schedule) -> Outcome | None:
+        """The outcome of the last delivery of a schedule, since the server started."""
+        return self._deliveries.outcomes.of(schedule.arn(self._config))
 
     def _delivery(self, schedule: Schedule, now_ms: int) -> Delivery:
         """The invocation that a schedule is due for."""

@@ -12,6 +12,7 @@ from statewright.jobs.batch_jobs import BatchJobs
 from statewright.jobs.containers import Machine
 from statewright.jobs.ecs_tasks import Tasks
 from statewright.jobs.processes import Processes
+from statewright.jobs.runner import OUTPUT
 from statewright.stores.store import Store
 
 
@@ -51,6 +52,10 @@ class Jobs:
         await self.tasks.stop()
         await self.batch.stop()
         await self._processes.close()
+
+    def output(self, place: str) -> Path:
+        """The file with what the process of a place has written, which is absent before it begins."""
+        return self._processes.folder(place) / OUTPUT
 
     def _ended(self, name: str) -> None:
         for on_end in self._on_end:

@@ -31,6 +31,15 @@ export const PAGES = {
   workbench: { title: 'Workbench', icon: 'wrench', group: 'tools', style: 'workbench.css', load: () => import('./workbench.js') },
   'what-if': { title: 'What if', of: 'executions', style: 'what_if.css', load: () => import('./what_if.js') },
   compare: { title: 'Compare', of: 'executions', style: 'compare.css', load: () => import('./compare.js') },
+  schedules: { title: 'Schedules', icon: 'schedule', group: 'services', style: 'catalogue.css', load: () => import('./schedules.js') },
+  topics: { title: 'Topics', icon: 'topic', group: 'services', style: 'catalogue.css', load: () => import('./topics.js') },
+  tables: { title: 'Tables', icon: 'table', group: 'services', style: 'catalogue.css', load: () => import('./tables.js') },
+  objects: { title: 'Objects', icon: 'bucket', group: 'services', style: 'catalogue.css', load: () => import('./objects.js') },
+  jobs: { title: 'Jobs', icon: 'job', group: 'services', style: 'catalogue.css', load: () => import('./jobs.js') },
+  apis: { title: 'APIs', icon: 'api', group: 'services', style: 'catalogue.css', load: () => import('./apis.js') },
+  stacks: { title: 'Stacks', icon: 'stack', group: 'services', style: 'catalogue.css', load: () => import('./stacks.js') },
+  events: { title: 'Events', icon: 'pulse', group: 'tools', style: 'catalogue.css', load: () => import('./events_page.js') },
+  flow: { title: 'Flow', icon: 'flow', group: 'tools', style: 'catalogue.css', load: () => import('./flow.js') },
 };
 
 /** The page of the address /console itself. */
