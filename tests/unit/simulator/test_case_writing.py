@@ -109,7 +109,7 @@ def test_an_execution_without_an_end_is_no_case(status, words):
 
 def test_calls_in_a_row_are_written_once():
     busy, good = Threw("Busy", "no"), Returned({"n": 1})
-    outcomes = [busy, busy, good, None]
+    outcomes: list[Returned | Threw | None] = [busy, busy, good, None]
     calls = [RecordedCall("resource:A", (), 0, outcome=one, took_ms=5 * (one is good)) for one in outcomes]
     assert recorded_mocks(calls) == {
         "state:resource:A": [

@@ -84,7 +84,7 @@ function Head({ arn, machine, shown, server }) {
       <span class="badge t-accent">${shown.type === 'STANDARD' ? 'Standard' : 'Express'}</span>${shown.status === 'ACTIVE' ? null : html`<span class="badge t-wait">Is being deleted</span>`}
       <button class="plain" aria-label="Copy the ARN" title=${arn} onClick=${() => navigator.clipboard?.writeText(arn)}><${Icon} name="copy" /></button>
       <div class="actions">${may && Object.hasOwn(PAGES, 'start') ? html`<a class="action primary" href=${format('start', arn)}><${Icon} name="play" size=${12} />Start</a>` : null}
-        <a class="action" href=${format('workbench', '', { machine })}><${Icon} name="wrench" size=${13} />Edit in Workbench</a>
+        <a class="action" href=${format('workbench', '', { machine: shown.stateMachineArn })}><${Icon} name="wrench" size=${13} />Edit in Workbench</a>
         ${Object.hasOwn(PAGES, 'what-if') ? html`<a class="action" href=${format('what-if', '', { machine })}>What if</a>` : null}</div></div>
     <dl class="factbar"><div title=${iso(shown.creationDate)}><dt>Created</dt><dd>${instant(shown.creationDate)} <span class="faint">UTC</span></dd></div>
       <div><dt>Revision</dt><dd><code>${(shown.revisionId ?? 'first').slice(0, 13)}</code></dd></div>
