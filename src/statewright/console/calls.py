@@ -29,7 +29,10 @@ READING: Final[dict[str, frozenset[str]]] = {
             "ListStateMachines",
         }
     ),
+    "lambda": frozenset({"GetPolicy", "ListAliases", "ListEventSourceMappings"}),
+    "logs": frozenset({"DescribeLogGroups", "DescribeLogStreams", "FilterLogEvents", "GetLogEvents"}),
     "monitoring": frozenset({"GetMetricData"}),
+    "sqs": frozenset({"ListMessageMoveTasks"}),
     "statewright": frozenset({"ListLimits"}),
 }
 """Operations that change nothing, by the signing names of their services."""
@@ -39,18 +42,39 @@ WRITING: Final[dict[str, frozenset[str]]] = {
             "StartExecution",
             "StopExecution",
             "RedriveExecution",
+            "UpdateMapRun",
+            "CreateStateMachine",
             "UpdateStateMachine",
             "PublishStateMachineVersion",
             "DeleteStateMachineVersion",
             "CreateStateMachineAlias",
             "UpdateStateMachineAlias",
             "DeleteStateMachineAlias",
-            "CreateStateMachine",
             "TagResource",
             "UntagResource",
             "TestState",
         }
     ),
+    "lambda": frozenset(
+        {
+            "Invoke",
+            "PutFunctionConcurrency",
+            "DeleteFunctionConcurrency",
+            "UpdateEventSourceMapping",
+        }
+    ),
+    "sqs": frozenset(
+        {
+            "CreateQueue",
+            "DeleteQueue",
+            "PurgeQueue",
+            "SendMessage",
+            "SetQueueAttributes",
+            "StartMessageMoveTask",
+            "CancelMessageMoveTask",
+        }
+    ),
+    "statewright": frozenset({"ReleasePermit"}),
 }
 """Operations that change something. Every call of them is logged."""
 

@@ -12,6 +12,18 @@ from typing import Final
 from statewright import __version__
 from statewright.api.operations import App
 from statewright.console import calls, executions, machine_page, machines, run_reads, workbench
+from statewright.console import (
+    attempt_logs,
+    calls,
+    executions,
+    functions,
+    limits,
+    machines,
+    map_runs,
+    queues,
+    run_reads,
+    waiting,
+)
 from statewright.console.asked import Answer, Asked
 from statewright.console.context import Console
 from statewright.console.drawings import icons
@@ -41,6 +53,12 @@ READS: Final[Mapping[str, Read]] = {
     **machines.READS,
     **run_reads.READS,
     **machine_page.READS,
+    **attempt_logs.READS,
+    **map_runs.READS,
+    **waiting.READS,
+    **limits.READS,
+    **queues.READS,
+    **functions.READS,
 }
 ACTIONS: Final[Mapping[str, Read]] = {
     **calls.ACTIONS,

@@ -74,6 +74,23 @@ export function areaPath(points, from, to, max, steps = false) {
   return `${linePath(points, from, to, max, steps)}L${last} ${HEIGHT}L${first} ${HEIGHT}Z`;
 }
 
+/** A dot at each point. @param {Point[]} points @param {number} from @param {number} to @param {number} max */
+export function dotsPath(points, from, to, max) {
+  return points.map(([ms, value]) => `M${round(xOf(ms, from, to))} ${round(yOf(value, max))}h0.01`).join('');
+}
+
+/**
+ * Points with 0 for each step that has none, for what is counted. @param {Point[]} points  by time, at multiples of the step
+ * @param {number} from @param {number} to  not included @param {number} stepMs @returns {Point[]}
+ */
+export function filled(points, from, to, stepMs) {
+  const known = new Map(points);
+  return Array.from({ length: Math.max(0, Math.ceil((to - from) / stepMs)) }, (_, place) => {
+    const ms = from + place * stepMs;
+    return [ms, known.get(ms) ?? 0];
+  });
+}
+
 /** The place of the point that is nearest to an instant; -1 without points. @param {Point[]} points  by time @param {number} ms */
 export function nearest(points, ms) {
   let low = 0;
@@ -91,7 +108,7 @@ export function nearest(points, ms) {
  * Shares of a bar by their numbers; what is there is at least `least` wide, at the cost of the others.
  * @param {number[]} numbers @param {number} [least] @returns {number[]} shares that add up to 1, or zeros
  */
-export function parts(numbers, least = 0.01) {
+export function parts(numbers, least = 0.004) {
   const whole = numbers.reduce((sum, one) => sum + one, 0);
   if (!whole) return numbers.map(() => 0);
   const wide = numbers.map((one) => (one ? Math.max(least, one / whole) : 0));

@@ -2,15 +2,15 @@
 // in a table.
 
 import { html, useState } from './vendor.js';
-import { areaPath, HEIGHT, linePath, nearest, niceMax, parts, share, thinned, valueTicks, WIDTH, xOf, yOf } from './chart_scale.js';
+import { areaPath, dotsPath, HEIGHT, linePath, nearest, niceMax, parts, share, thinned, valueTicks, WIDTH, xOf, yOf } from './chart_scale.js';
 import { count, iso } from './format.js';
 
 const MOST_POINTS = 400;
 const MOST_ROWS = 200;
 
 /**
- * @typedef {{name: string, tone: string, points: import('./chart_scale.js').Point[], area?: boolean}} Series
- *   `tone` is one of ok, fail, run, wait, caught, idle, accent.
+ * @typedef {{name: string, tone: string, points: import('./chart_scale.js').Point[], area?: boolean, dots?: boolean}} Series
+ *   `tone` is one of ok, fail, run, wait, caught, idle, accent. With `dots`, nothing is drawn between the points.
  */
 
 /**
@@ -30,13 +30,13 @@ export function TimeChart({ title, series, from, to, limit = null, steps = false
   };
   const noted = at === null ? null : shown.filter((one) => one.points.length).map((one) => ({ ...one, point: one.points[nearest(one.points, at)] }));
   return html`<figure class="chart"><figcaption><b>${title}</b>
-      <span class="legend">${shown.map((one) => html`<span class=${`c-${one.tone}`}><i class=${`key k-${one.tone}`} aria-hidden="true"></i>${one.name}</span>`)}
-        ${limit ? html`<span><i class="key k-limit" aria-hidden="true"></i>${limit.name} ${unit(limit.value)}</span>` : null}</span>
+      <span class="legend">${shown.map((one) => html`<span class=${`c-${one.tone}`}><i class=${`swatch k-${one.tone}`} aria-hidden="true"></i>${one.name}</span>`)}
+        ${limit ? html`<span><i class="swatch k-limit" aria-hidden="true"></i>${limit.name} ${unit(limit.value)}</span>` : null}</span>
       <span class="noted">${noted?.length ? html`${clock(noted[0].point[0])}${noted.map((one) => html` <b class=${`c-${one.tone}`}>${unit(one.point[1])}</b>`)}` : null}</span></figcaption>
     ${isEmpty ? html`<p class="faint none">${none}</p>` : html`<div class="plot"><div class="ys" aria-hidden="true">${ticks.map((value) => html`<span>${unit(value)}</span>`)}</div>
       <svg viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label=${said(title, shown, limit, unit)} onPointerMove=${over} onPointerLeave=${() => setAt(null)}>
         ${ticks.map((value) => html`<line class="rule" x1="0" x2=${WIDTH} y1=${yOf(value, max)} y2=${yOf(value, max)} />`)}
-        ${shown.map((one) => html`<g class=${`s-${one.tone}`}>${one.area ? html`<path class="area" d=${areaPath(one.points, from, to, max, steps)} />` : null}<path class="line" d=${linePath(one.points, from, to, max, steps)} /></g>`)}
+        ${shown.map((one) => html`<g class=${`s-${one.tone}`}>${one.area ? html`<path class="area" d=${areaPath(one.points, from, to, max, steps)} />` : null}${one.dots ? html`<path class="dots" d=${dotsPath(one.points, from, to, max)} />` : html`<path class="line" d=${linePath(one.points, from, to, max, steps)} />`}</g>`)}
         ${limit ? html`<line class="limit" x1="0" x2=${WIDTH} y1=${yOf(limit.value, max)} y2=${yOf(limit.value, max)} />` : null}
         ${noted?.length ? html`<line class="at" x1=${xOf(noted[0].point[0], from, to)} x2=${xOf(noted[0].point[0], from, to)} y1="0" y2=${HEIGHT} />` : null}</svg>
       <div class="xs" aria-hidden="true"><span>${clock(from)}</span><span>${clock((from + to) / 2)}</span><span>${clock(to)}</span></div></div>
@@ -104,6 +104,6 @@ export function Split({ items, label, mark = null }) {
         return shares[place] ? html`<rect class=${`b-${one.tone}`} x=${`${100 * from}%`} width=${`${100 * shares[place]}%`} height="14" />` : null;
       })}
       ${mark ? html`<rect class="mark" x=${`${100 * share(mark.at, 1)}%`} width="2" height="14"><title>${mark.words}</title></rect>` : null}</svg>
-    <ul class="legend">${items.map((one) => html`<li class=${one.n ? '' : 'faint'}><i class=${`key k-${one.tone}`} aria-hidden="true"></i>${one.href ? html`<a href=${one.href}>${one.name}</a>` : one.name} <b>${count(one.n)}</b></li>`)}
-      ${mark ? html`<li><i class="key k-limit" aria-hidden="true"></i>${mark.words}</li>` : null}</ul></div>`;
+    <ul class="legend">${items.map((one) => html`<li class=${one.n ? '' : 'faint'}><i class=${`swatch k-${one.tone}`} aria-hidden="true"></i>${one.href ? html`<a href=${one.href}>${one.name}</a>` : one.name} <b>${count(one.n)}</b></li>`)}
+      ${mark ? html`<li><i class="swatch k-limit" aria-hidden="true"></i>${mark.words}</li>` : null}</ul></div>`;
 }

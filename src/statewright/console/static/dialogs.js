@@ -52,7 +52,7 @@ export function Confirm({ title, words, verb, typed, onConfirm, onClose }) {
     });
   };
   return html`<${Dialog} title=${title} onClose=${onClose}><form class="form" onSubmit=${confirm}><p>${words}</p>
-    ${typed ? html`<label>Type <b>${typed}</b> to confirm <input value=${text} autocomplete="off" onInput=${(/** @type {any} */ event) => setText(event.target.value)} /></label>` : null}
+    ${typed ? html`<label><span>Type <b><bdi>${typed}</bdi></b> to confirm</span><input value=${text} autocomplete="off" onInput=${(/** @type {any} */ event) => setText(event.target.value)} /></label>` : null}
     ${problem ? html`<p class="fail" role="alert">${problem.message}</p>` : null}
     <footer><button type="button" class="action" onClick=${onClose}>Cancel</button>
       <button class="action primary danger" disabled=${isBusy || (typed !== undefined && text !== typed)}>${verb}</button></footer></form><//>`;

@@ -7,11 +7,13 @@ import { Icon, ToneBadge, toneWords } from './icons.js';
 import { Json, Lines, MOST_LINES } from './json.js';
 import { attemptsAt, begunBy, toneOf, waitingTone } from './model.js';
 import { Tabs } from './parts.js';
+import { StateLogs } from './logs.js';
+import { MapRunLink } from './map_run_link.js';
 import { sentence } from './words.js';
 
 const MOST_ATTEMPTS = 50;
 /** @type {[string, string][]} */
-const TABS = [['input', 'Input'], ['output', 'Output'], ['changes', 'Changes'], ['attempts', 'Attempts'], ['definition', 'Definition']];
+const TABS = [['input', 'Input'], ['output', 'Output'], ['changes', 'Changes'], ['attempts', 'Attempts'], ['definition', 'Definition'], ['logs', 'Logs']];
 
 /** @param {any} props */
 export function Panel({ run, name, visit, at, tab, payloads, icons, onTab, onVisit }) {
@@ -36,7 +38,7 @@ export function Panel({ run, name, visit, at, tab, payloads, icons, onTab, onVis
       ${state.visits.length > 1 ? html`<p class="visits"><button aria-label="Earlier visit" disabled=${place <= 0} onClick=${() => onVisit(state.visits[place - 1])}><${Icon} name="left" size=${12} /></button>
         visit ${(place + 1).toLocaleString('en-GB')} of ${begun.toLocaleString('en-GB')}
         <button aria-label="Later visit" disabled=${place >= begun - 1} onClick=${() => onVisit(state.visits[place + 1])}><${Icon} name="right" size=${12} /></button></p>` : null}
-      <p class=${`said t-${tone}`}>${sentence(run, visit, at)}</p>` : html`<p class="said t-idle">${state.apart ? 'Runs in child executions of a Map, which are executions of their own.' : `Not reached${at < run.length ? ' yet' : ''}.`}</p>`}
+      <p class=${`said t-${tone}`}>${sentence(run, visit, at)}</p><${MapRunLink} run=${run} state=${state} visit=${visit} />` : html`<p class="said t-idle">${state.apart ? 'Runs in child executions of a Map, which are executions of their own.' : `Not reached${at < run.length ? ' yet' : ''}.`}</p>`}
     <${Tabs} items=${shown} chosen=${active} label="Parts of the visit" panel="part" onChoose=${onTab} />
     <div class="tabbody" role="tabpanel" id="part" aria-labelledby=${`part-${active}`} tabindex="0"><${Tab} key=${`${active} ${visit?.index}`} tab=${active} run=${run} state=${state} visit=${visit} attempts=${attempts} isOver=${isOver} payloads=${payloads} /></div>
   </aside>`;
@@ -48,6 +50,7 @@ function Tab({ tab, run, state, visit, attempts, isOver, payloads }) {
   if (tab === 'definition') return html`<${Json} value=${definition} />`;
   if (!visit) return html`<p class="faint pad">There is nothing before the state is entered.</p>`;
   if (tab === 'input') return html`<${Stored} payloads=${payloads} event=${visit.begin} member="input" none="This state had no input." />`;
+  if (tab === 'logs') return html`<${StateLogs} run=${run} state=${state} visit=${visit} isOver=${isOver} />`;
   if (tab === 'attempts') return html`<${Attempts} attempts=${attempts} payloads=${payloads} />`;
   if (!isOver) return html`<p class="faint pad">There is no output yet.</p>`;
   if (visit.status === 'failed' || visit.status === 'stopped') return html`<p class="faint pad">It ended without output.</p>`;

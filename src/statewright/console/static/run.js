@@ -71,7 +71,7 @@ function Head(props) {
   const { head } = run;
   const isScrubbed = at < run.length;
   const fact = (/** @type {string} */ words, /** @type {any} */ value, /** @type {string} */ more = '', /** @type {string} */ title = '') => html`<div title=${title}><dt>${words}</dt><dd>${value} ${more ? html`<span class="faint">${more}</span>` : null}</dd></div>`;
-  return html`<header class="head"><div class="crumbs"><a href=${format('machines')}>State machines</a><span>/</span><a href=${format('executions', '', { machine: head.machineArn })}>${head.machine}</a><span>/</span>Executions</div>
+  return html`<header class="head"><div class="crumbs"><a href=${format('machines')}>State machines</a><span>/</span><a href=${format('executions', '', { machine: head.machineArn })}>${head.machine}</a><span>/</span>${head.mapRunArn ? html`<a href=${format('map-run', head.mapRunArn)}>Map Run</a>` : 'Executions'}</div>
     <div class="title"><h1>${head.name}</h1><${StatusBadge} status=${head.status} />
       ${isScrubbed ? html`<span class="badge t-accent"><${Icon} name="clock" size=${12} />as it was at ${offset(run.timeAt(at))}</span>` : null}
       <button class="plain" aria-label="Copy the ARN" title=${head.arn} onClick=${() => navigator.clipboard?.writeText(head.arn)}><${Icon} name="copy" /></button>

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 from statewright.clock import Timer
@@ -184,6 +185,13 @@ class Admission:
             Standing(gate.machine_arn, gate.limit, len(gate.running), len(gate.queue)) for gate in self._gates.values()
         ]
         return sorted(found, key=lambda one: one.machine_arn)
+
+    def queued(self, machine_arn: str, most: int) -> list[int]:
+        """The ids of executions of a machine that wait to be admitted, the next one first, up to so many."""
+        for gate in self._gates.values():
+            if gate.machine_arn == machine_arn:
+                return list(islice(gate.queue, most))
+        return []
 
     # ------------------------------------------------------------------ the gate
 

@@ -262,6 +262,15 @@ class MapRuns:
             raise ApiError("ResourceNotFound", f"Resource not found: '{map_run_arn}'")
         return await load_run(self._site, self, run_id)
 
+    def open_state(self, run_id: int) -> MapRunState | None:
+        """The state of a run that is open, which goes on changing and is only to be read; `None` for any other."""
+        run = self._runs.get(run_id)
+        return run.state if run is not None and run.row is not None else None
+
+    def open_ids(self) -> list[int]:
+        """The ids of the runs that are open: their child executions are listed below these."""
+        return sorted(self._runs)
+
     async def describe(self, map_run_arn: str) -> dict[str, Json]:
         """A run as DescribeMapRun shows it; instants are epoch milliseconds. Raises: see `id_of`."""
         state = (await self._state(map_run_arn)).state

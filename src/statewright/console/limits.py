@@ -1,0 +1,95 @@
+"""Reads of limits: semaphores with their holders and waiters, and machines with a limit, page by page.
+
+The operations of Statewright's own service show the same without pages; a semaphore with a key for each customer may
+stand there many thousand times.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Final
+
+from statewright.arn import parse_arn
+from statewright.console.asked import Asked, needed, number
+from statewright.console.context import Console
+from statewright.engine.concurrency.semaphores import Permit
+from statewright.errors import ApiError
+from statewright.payload import JsonObject
+
+PAGE_ROWS: Final = 50
+MOST_PERMITS: Final = 200
+"""Holders, and waiters, that one read shows."""
+
+
+async def limits(console: Console, asked: Asked) -> JsonObject:
+    """`{semaphores, next, machines}`; `q` is a part of a name or key."""
+    app = console.app_of(asked)
+    wanted = asked.given.get("q", "").casefold()
+    semaphores = [
+        {
+            "name": one.name, "key": one.key, "limit": one.limit, "held": len(one.holders),
+            "waiting": len(one.waiters),
+            "oldestMs": min((permit.asked_ms for permit in islice(one.waiters.values(), 1)), default=None),
+        }
+        for one in app.engine.semaphores.standing()
+        if not wanted or wanted in one.name.casefold() or wanted in one.key.casefold()
+    ]  # fmt: skip
+    # Those that others wait for come first; the rest is by name.
+    semaphores.sort(key=lambda one: one["waiting"] == 0)
+    first = number(asked.given, "cursor", 0)
+    following = first + PAGE_ROWS
+    machines = [
+        {
+            "arn": one.machine_arn, "name": parse_arn(one.machine_arn).name, "most": one.limit.at_once,
+            "perSecond": one.limit.per_second, "running": one.running, "queued": one.queued,
+        }
+        for one in app.engine.admission.standing()
+        if not wanted or wanted in parse_arn(one.machine_arn).name.casefold()
+    ]  # fmt: skip
+    return {
+        "semaphores": semaphores[first:following],
+        "next": str(following) if following < len(semaphores) else None,
+        "total": len(semaphores),
+        "machines": machines,
+        "nowMs": app.clock.now_ms(),
+    }
+
+
+async def semaphore(console: Console, asked: Asked) -> JsonObject:
+    """`{name, key, limit, held, waiting, holders, waiters}` of one semaphore, the first of either.
+
+    One without holders and waiters is not there: its limit is `null`.
+    """
+    app = console.app_of(asked)
+    name, key = needed(asked.given, "name"), asked.given.get("key", "")
+    now_ms = app.clock.now_ms()
+    for one in app.engine.semaphores.standing():
+        if (one.name, one.key) == (name, key):
+            return {
+                "name": name, "key": key, "limit": one.limit, "held": len(one.holders), "waiting": len(one.waiters),
+                "holders": [_shown(permit) for permit in islice(one.holders.values(), MOST_PERMITS)],
+                "waiters": [_shown(permit) for permit in islice(one.waiters.values(), MOST_PERMITS)],
+                "nowMs": now_ms,
+            }  # fmt: skip
+    return {
+        "name": name, "key": key, "limit": None, "held": 0, "waiting": 0, "holders": [], "waiters": [],
+        "nowMs": now_ms,
+    }  # fmt: skip
+
+
+def _shown(permit: Permit) -> JsonObject:
+    try:
+        name = parse_arn(permit.execution_arn).rest
+    except ApiError:
+        name = permit.execution_arn
+    return {
+        "permit": str(permit.number),
+        "arn": permit.execution_arn,
+        "name": name,
+        "state": permit.state,
+        "askedMs": permit.asked_ms,
+        "grantedMs": permit.granted_ms,
+    }
+
+
+READS: Final = {"limits": limits, "semaphore": semaphore}
