@@ -11,18 +11,19 @@ from typing import Final
 
 from statewright import __version__
 from statewright.api.operations import App
-from statewright.console import calls, executions, machine_page, machines, run_reads, workbench
 from statewright.console import (
     attempt_logs,
     calls,
     executions,
     functions,
     limits,
+    machine_page,
     machines,
     map_runs,
     queues,
     run_reads,
     waiting,
+    workbench,
 )
 from statewright.console.asked import Answer, Asked
 from statewright.console.context import Console
