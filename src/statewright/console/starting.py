@@ -40,10 +40,10 @@ async def machine_inputs(console: Console, asked: Asked) -> JsonObject:
     parsed = parse_arn(arn, MACHINE)
     engine = console.app_in(parsed.region).engine
     machine = await engine.catalogue.existing(parsed.machine, shown=arn)
-    rows = engine.listing.newest([machine.id], status=None, after=None)
+    after = None
     found: dict[str, JsonObject] = {}
     for _ in range(READ_ROWS // _SLICE):
-        taken = await rows.take(_SLICE)
+        taken = await engine.listing.newest(machine.id, _SLICE, after=after)
         for row in taken:
             view = engine.listing.view(row)
             if view.input not in found and len(found) < MOST_INPUTS:
@@ -54,6 +54,7 @@ async def machine_inputs(console: Console, asked: Asked) -> JsonObject:
                 }  # fmt: skip
         if len(taken) < _SLICE or len(found) == MOST_INPUTS:
             break
+        after = taken[-1].started_ms, taken[-1].id
     return {"inputs": list(found.values())}
 
 

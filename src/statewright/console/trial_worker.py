@@ -1,7 +1,7 @@
 """A process for one trial: reads a request from its standard input, and writes the answer to its standard output.
 
 It bounds itself: alarms end it after some seconds of work or of time, and a limit of the address space what takes too
-much memory. Its parent sees it die, and kills it when nobody waits for the answer any more.
+much memory. Its parent sees it die, and kills it when the page goes away before the answer.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ async def batch(console: Console, asked: Asked) -> Lines:
         raise ApiError("NoHistory", "Express executions keep no history that could be replayed.")
     other = await _other_definition(app, asked, None)
     await engine.heavy.run_bounded(replays.check, other)
-    rows = await engine.listing.newest([machine.id], status=None, after=None).take(last)
+    rows = await engine.listing.newest(machine.id, last)
     return Lines(_judged(app, rows, other))
 
 

@@ -38,7 +38,7 @@ _NAMES: Final = {"json": "definition.json", "yaml": "definition.yaml"}
 
 
 async def graph(console: Console, asked: Asked) -> JsonObject:
-    """What a text is: `{text, language, type}` to `{drawing, definition, json, findings, more, tasks, states}`.
+    """A text as a definition: `{text, language, type}` to `{drawing, definition, json, findings, more, tasks, states}`.
 
     `definition` is its value, `json` that value as JSON text; both are null if the text cannot be read. `tasks` are the
     states that a run needs mocks for, `more` counts findings that are left out.

@@ -47,7 +47,7 @@ async def occupancy(console: Console, asked: Asked) -> JsonObject:
     machine = await engine.catalogue.existing(parse_arn(arn, MACHINE).machine, shown=arn)
     if machine.type == "EXPRESS":
         raise no_history()
-    rows = await engine.listing.newest([machine.id], status="RUNNING", after=None).take(MOST_RUNS)
+    rows = await engine.listing.newest(machine.id, MOST_RUNS, status="RUNNING")
     counts = await engine.shard.store.executions.count_by_status(machine.id)
     found: dict[str | None, Standing] = {}
     for start in range(0, len(rows), _AT_ONCE):

@@ -1,40 +1,31 @@
 // The page of one state machine, of a version or of an alias: its executions, graph, definition, versions and settings.
 
-import { html, useEffect, useMemo, useState } from './vendor.js';
+import { html, useEffect, useState } from './vendor.js';
 import { call } from './api.js';
 import { go, route } from './navigation.js';
-import { Difference } from './definition_diff.js';
-import { Editor } from './editor.js';
 import { ago, duration, instant, iso } from './format.js';
-import { Graph } from './graph.js';
 import { Icon, StatusBadge } from './icons.js';
-import { Json } from './json.js';
-import { stillRun } from './machine_graph.js';
-import { Metrics } from './machine_metrics.js';
-import { Settings, Tags } from './machine_settings.js';
-import { qualifierOf, Versions } from './machine_versions.js';
-import { definitionOf } from './panel.js';
+import { Later } from './later.js';
 import { PAGES } from './pages.js';
 import { Problem, Tabs } from './parts.js';
 import { useRead } from './reading.js';
-import { format } from './route.js';
-import { indented } from './workbench_text.js';
+import { format, qualifierOf } from './route.js';
 
 /**
  * @typedef {{arn: string, machine: string, shown: any, server: any, query: Record<string, string>, set: (more: Record<string, any>) => void, again: () => void}} TabProps
  *   `machine` is the ARN without version or alias, `shown` what DescribeStateMachine answers.
  */
 
-/** Tabs of the page: key, title, component with TabProps, and for which machines there is one. @type {[string, string, (props: TabProps) => any, ((shown: any) => boolean)?][]} */
+/** Tabs of the page: key, title, what loads the component with TabProps, and for which machines there is one. @type {[string, string, () => Promise<any>, ((shown: any) => boolean)?][]} */
 const TABS = [
-  ['executions', 'Executions', Executions, (shown) => shown.type === 'STANDARD'],
-  ['graph', 'Graph', MachineGraph],
-  ['definition', 'Definition', Definition],
-  ['versions', 'Versions', Versions],
-  ['diff', 'Diff of two', Diff],
-  ['metrics', 'Metrics', Metrics],
-  ['tags', 'Tags', Tags],
-  ['settings', 'Settings', Settings],
+  ['executions', 'Executions', async () => Executions, (shown) => shown.type === 'STANDARD'],
+  ['graph', 'Graph', () => import('./machine_tabs.js').then((found) => found.MachineGraph)],
+  ['definition', 'Definition', () => import('./machine_tabs.js').then((found) => found.Definition)],
+  ['versions', 'Versions', () => import('./machine_versions.js').then((found) => found.Versions)],
+  ['diff', 'Diff of two', () => import('./machine_tabs.js').then((found) => found.Diff)],
+  ['metrics', 'Metrics', () => import('./machine_metrics.js').then((found) => found.Metrics)],
+  ['tags', 'Tags', () => import('./machine_settings.js').then((found) => found.Tags)],
+  ['settings', 'Settings', () => import('./machine_settings.js').then((found) => found.Settings)],
 ];
 
 /** @param {any} props */
@@ -57,12 +48,11 @@ export function Page({ route: { id: arn, query }, server }) {
   if (!shown) return trouble ?? html`<p class="faint pad">Reading…</p>`;
   const tabs = TABS.filter(([, , , fits]) => !fits || fits(shown));
   const chosen = tabs.find(([key]) => key === query.tab) ?? tabs[0];
-  const [, , Tab] = chosen;
   const set = (/** @type {Record<string, any>} */ more) => go(format('machine', arn, { ...route.value.query, ...more }), true);
   const props = { arn, machine, shown, server, query, set, again: load };
   return html`${trouble}<${Head} ...${props} />
     <${Tabs} items=${tabs.map(([key, title]) => [key, title])} chosen=${chosen[0]} label="Parts of the state machine" panel="machinetab" look="wb-tabs" onChoose=${(/** @type {string} */ key) => go(format('machine', arn, { tab: key }), true)} />
-    <div class="machinebody" role="tabpanel" id="machinetab" aria-labelledby=${`machinetab-${chosen[0]}`} tabindex="0"><${Tab} ...${props} /></div>`;
+    <div class="machinebody" role="tabpanel" id="machinetab" aria-labelledby=${`machinetab-${chosen[0]}`} tabindex="0"><${Later} key=${chosen[0]} load=${chosen[2]} props=${props} /></div>`;
 }
 
 /** A machine or version; of an alias, the version that most of its executions run. @param {string} arn */
@@ -84,7 +74,7 @@ function Head({ arn, machine, shown, server }) {
       <span class="badge t-accent">${shown.type === 'STANDARD' ? 'Standard' : 'Express'}</span>${shown.status === 'ACTIVE' ? null : html`<span class="badge t-wait">Is being deleted</span>`}
       <button class="plain" aria-label="Copy the ARN" title=${arn} onClick=${() => navigator.clipboard?.writeText(arn)}><${Icon} name="copy" /></button>
       <div class="actions">${may && Object.hasOwn(PAGES, 'start') ? html`<a class="action primary" href=${format('start', arn)}><${Icon} name="play" size=${12} />Start</a>` : null}
-        <a class="action" href=${format('workbench', '', { machine })}><${Icon} name="wrench" size=${13} />Edit in Workbench</a>
+        <a class="action" href=${format('workbench', '', { machine: shown.stateMachineArn })}><${Icon} name="wrench" size=${13} />Edit in Workbench</a>
         ${Object.hasOwn(PAGES, 'what-if') ? html`<a class="action" href=${format('what-if', '', { machine })}>What if</a>` : null}</div></div>
     <dl class="factbar"><div title=${iso(shown.creationDate)}><dt>Created</dt><dd>${instant(shown.creationDate)} <span class="faint">UTC</span></dd></div>
       <div><dt>Revision</dt><dd><code>${(shown.revisionId ?? 'first').slice(0, 13)}</code></dd></div>
@@ -105,53 +95,4 @@ function Executions({ machine, shown }) {
     <tbody>${found.executions.map((/** @type {any} */ one) => html`<tr key=${one.arn}><td class="name"><a href=${format('execution', one.arn)}><bdi>${one.name}</bdi></a></td><td><${StatusBadge} status=${one.status} /></td>
       <td title=${iso(one.startedMs)}>${ago(one.startedMs, now)}</td><td class="end">${one.stoppedMs === null ? 'running' : duration(one.stoppedMs - one.startedMs)}</td><td class="error"><bdi>${one.error ?? ''}</bdi></td></tr>`)}</tbody></table></div>
     <p><a href=${format('executions', '', { machine })}>All executions of ${shown.name}</a></p>`;
-}
-
-/** @param {TabProps} props */
-function MachineGraph({ arn, server, query, set }) {
-  const { found, problem, again } = useRead('machine/graph', { arn });
-  const run = useMemo(() => (found ? stillRun(found.drawing, found.definition) : null), [found]);
-  if (problem) return html`<${Problem} problem=${problem} again=${again} />`;
-  if (!run) return html`<p class="faint pad">Reading…</p>`;
-  const state = query.state ? definitionOf(found.definition, query.state) : null;
-  return html`<div class=${state ? 'stage tall2' : 'tall'}><${Graph} run=${run} at=${0} selected=${state ? query.state : ''} icons=${server?.icons} onSelect=${(/** @type {string} */ name) => set({ state: name })} />
-    ${state ? html`<aside class="inspector card" aria-label="State"><header class="what"><div><h2><bdi>${query.state}</bdi></h2><p class="faint"><bdi>${String(state.Type ?? '')}</bdi></p></div>
-      <button class="plain" aria-label="Close" onClick=${() => set({ state: null })}><${Icon} name="cross" size=${13} /></button></header><div class="tabbody"><${Json} value=${state} /></div></aside>` : null}</div>`;
-}
-
-/** @param {TabProps} props */
-function Definition({ shown }) {
-  const [isCopied, setCopied] = useState(false);
-  const text = useMemo(() => indented(shown.definition) ?? shown.definition, [shown]);
-  const copy = () => navigator.clipboard.writeText(text).then(() => setCopied(true));
-  return html`<section class="card textbox"><p class="wb-bar2">${navigator.clipboard ? html`<button class="action" onClick=${copy}><${Icon} name="copy" size=${13} />${isCopied ? 'Copied' : 'Copy'}</button>` : null}
-    <span class="faint">${text.length.toLocaleString('en-GB')} characters</span></p><${Editor} value=${text} label="Definition" readOnly=${true} /></section>`;
-}
-
-/** @param {TabProps} props */
-function Diff({ machine, query, set, server }) {
-  const [versions, setVersions] = useState(/** @type {any[] | null} */ (null));
-  const [refused, setRefused] = useState(/** @type {Error | null} */ (null));
-  const load = () => call('states', 'ListStateMachineVersions', { stateMachineArn: machine, maxResults: 200 }).then((found) => {
-    setVersions(found.stateMachineVersions);
-    setRefused(null);
-  }, setRefused);
-  useEffect(() => {
-    load();
-  }, [machine]);
-  const names = ['', ...(versions ?? []).map((one) => qualifierOf(one.stateMachineVersionArn))];
-  // The newest version is often what is there now, and so nothing to compare.
-  const a = query.a ?? names[Math.min(2, names.length - 1)];
-  const b = query.b ?? '';
-  const arnOf = (/** @type {string} */ name) => (name && name !== 'now' ? `${machine}:${name}` : machine);
-  const { found, problem, again } = useRead(versions && names.length > 1 ? 'machine/difference' : null, { a: arnOf(a), b: arnOf(b) });
-  if (refused) return html`<${Problem} problem=${refused} again=${load} />`;
-  if (!versions) return html`<p class="faint pad">Reading…</p>`;
-  if (!versions.length) return html`<div class="empty card"><h2>There is no version to compare</h2><p>Publish one in the tab Versions, or with <code>aws stepfunctions publish-state-machine-version</code>.</p></div>`;
-  const word = (/** @type {string} */ name) => (name ? `Version ${name}` : 'As it is now');
-  const choice = (/** @type {string} */ label, /** @type {string} */ value, /** @type {string} */ key) => html`<label>${label} <select value=${value} onChange=${(/** @type {any} */ event) => set({ [key]: event.target.value || 'now' })}>
-    ${names.map((name) => html`<option value=${name}>${word(name)}</option>`)}</select></label>`;
-  return html`<section class="card"><div class="wb-bar2">${choice('Before', a === 'now' ? '' : a, 'a')}${choice('After', b === 'now' ? '' : b, 'b')}
-      <button class="action" onClick=${() => set({ a: b || 'now', b: a || 'now' })}>Swap</button></div></section>
-    ${problem ? html`<${Problem} problem=${problem} again=${again} />` : found ? html`<${Difference} found=${found} words=${[word(a === 'now' ? '' : a), word(b === 'now' ? '' : b)]} icons=${server?.icons} />` : html`<p class="faint pad">Comparing…</p>`}`;
 }

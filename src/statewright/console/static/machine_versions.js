@@ -5,12 +5,7 @@ import { call } from './api.js';
 import { Confirm, Dialog, useAction } from './dialogs.js';
 import { instant, iso } from './format.js';
 import { Problem } from './parts.js';
-import { format } from './route.js';
-
-/** The version or alias of an ARN; empty for a machine. @param {string} arn */
-export function qualifierOf(arn) {
-  return arn.split(':').slice(7).join(':');
-}
+import { format, qualifierOf } from './route.js';
 
 const MOST = 100;
 

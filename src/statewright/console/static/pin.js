@@ -33,7 +33,7 @@ function Pinned({ arn, onClose }) {
     ${problem ? (problem.status === 0 || problem.status >= 429 ? html`<${Problem} problem=${problem} again=${again} />` : html`<p class="banner fail" role="alert">${problem.message}</p>`)
       : !found ? html`<p class="faint" role="status">Writing the case, and running it once…</p>`
         : found.text === null ? html`<p class="banner fail" role="alert">${found.problem}</p>`
-          : html`<p>The execution with the answers of its tasks as mocks, and with what came of it as expectations.</p>
+          : html`<p>The case has this execution's input and the answers of its tasks, and expects the same end.</p>
             <${CaseText} text=${found.text} file=${found.file} definition=${found.definitionFile} leftOut=${found.leftOut} problem=${found.problem} hidden=${found.hidden} />`}
   </div><//>`;
 }

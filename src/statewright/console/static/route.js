@@ -34,3 +34,8 @@ export function format(page, id = '', query = {}) {
   const search = words.toString();
   return `${BASE}${tail ? `/${tail}` : ''}${search ? `?${search}` : ''}`;
 }
+
+/** The version or alias of a state machine's ARN; empty for the machine itself. @param {string} arn */
+export function qualifierOf(arn) {
+  return arn.split(':').slice(7).join(':');
+}

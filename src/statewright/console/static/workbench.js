@@ -7,16 +7,21 @@ import { Editor } from './editor.js';
 import { plural } from './format.js';
 import { Graph } from './graph.js';
 import { Icon } from './icons.js';
+import { Later } from './later.js';
 import { stillRun } from './machine_graph.js';
 import { makeRun } from './model.js';
 import { Tabs } from './parts.js';
 import { format } from './route.js';
-import { RunPanel } from './workbench_run.js';
-import { SaveButton } from './workbench_save.js';
 import { EXAMPLES, exampleDraft, indented, isChanged, keepDraft, keptDraft, languageOf } from './workbench_text.js';
-import { TryPanel } from './workbench_try.js';
 
 const REST_MS = 300;
+/** What is loaded when it is first shown. @type {Record<string, () => Promise<any>>} */
+const PARTS = {
+  try: () => import('./workbench_try.js').then((found) => found.TryPanel),
+  run: () => import('./workbench_run.js').then((found) => found.RunPanel),
+  version: () => import('./workbench_save.js').then((found) => found.NewVersion),
+  machine: () => import('./workbench_save.js').then((found) => found.NewMachine),
+};
 
 /** @param {any} props */
 export function Page({ route: { query }, server }) {
@@ -72,7 +77,7 @@ export function Page({ route: { query }, server }) {
         chosen=${tab} label="Tools" panel="tool" onChoose=${(/** @type {string} */ one) => set({ tab: one })} />
       <div class="toolbody" role="tabpanel" id="tool" aria-labelledby=${`tool-${tab}`} tabindex="0">
         ${tab === 'problems' ? html`<${Problems} found=${problems} more=${seen?.more ?? 0} isRead=${seen !== null} onPlace=${(/** @type {any} */ one) => setPlace({ line: one.line, column: one.column, turn: (place?.turn ?? 0) + 1 })} />`
-          : tab === 'try' ? html`<${TryPanel} ...${shared} />` : html`<${RunPanel} ...${shared} />`}</div></section>`;
+          : html`<${Later} key=${tab} load=${PARTS[tab]} props=${shared} />`}</div></section>`;
 }
 
 /** @param {any} found  as DescribeStateMachine answers */
@@ -165,6 +170,16 @@ function Head({ draft, change, setDraft, open, seen, server, isKept, definition 
         <${SaveButton} draft=${draft} setDraft=${setDraft} server=${server} definition=${definition} /></div></div>
     ${refused ? html`<p class="fail" role="alert">${refused}</p>` : null}
     ${isKept ? null : html`<p class="fail" role="alert">The text is too long to be kept over a reload of the page.</p>`}</header>`;
+}
+
+/** @param {any} props */
+function SaveButton({ draft, setDraft, server, definition }) {
+  const [isOpen, setOpen] = useState('');
+  const may = server?.mayWrite ?? false;
+  const why = !may ? 'This sign-in may only read.' : definition === null ? 'The text cannot be read; see the problems.' : '';
+  return html`${draft.source ? html`<button class="action" disabled=${Boolean(why)} title=${why} onClick=${() => setOpen('machine')}>Save as…</button>` : null}
+    <button class="action primary" disabled=${Boolean(why)} title=${why} onClick=${() => setOpen(draft.source ? 'version' : 'machine')}>Save</button>
+    ${isOpen && definition !== null ? html`<${Later} load=${PARTS[isOpen]} props=${{ draft, setDraft, server, definition, onClose: () => setOpen('') }} />` : null}`;
 }
 
 /** @param {any} props */

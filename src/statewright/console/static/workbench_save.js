@@ -8,18 +8,7 @@ import { Dialog, useAction } from './dialogs.js';
 const HIDDEN = '•••';
 
 /** @param {any} props */
-export function SaveButton({ draft, setDraft, server, definition }) {
-  const [isOpen, setOpen] = useState('');
-  const may = server?.mayWrite ?? false;
-  const why = !may ? 'This sign-in may only read.' : definition === null ? 'The text cannot be read; see the problems.' : '';
-  return html`${draft.source ? html`<button class="action" disabled=${Boolean(why)} title=${why} onClick=${() => setOpen('new')}>Save as…</button>` : null}
-    <button class="action primary" disabled=${Boolean(why)} title=${why} onClick=${() => setOpen(draft.source ? 'version' : 'new')}>Save</button>
-    ${isOpen === 'version' ? html`<${NewVersion} draft=${draft} setDraft=${setDraft} definition=${definition} onClose=${() => setOpen('')} />` : null}
-    ${isOpen === 'new' ? html`<${NewMachine} draft=${draft} setDraft=${setDraft} server=${server} definition=${definition} onClose=${() => setOpen('')} />` : null}`;
-}
-
-/** @param {any} props */
-function NewVersion({ draft, setDraft, definition, onClose }) {
+export function NewVersion({ draft, setDraft, definition, onClose }) {
   const [found, setFound] = useState(/** @type {any} */ (null));
   const [refused, setRefused] = useState(/** @type {Error | null} */ (null));
   const [form, setForm] = useState({ publish: true, description: '' });
@@ -54,7 +43,7 @@ function NewVersion({ draft, setDraft, definition, onClose }) {
 }
 
 /** @param {any} props */
-function NewMachine({ draft, setDraft, server, definition, onClose }) {
+export function NewMachine({ draft, setDraft, server, definition, onClose }) {
   const account = server?.account ?? '000000000000';
   const [form, setForm] = useState({ name: '', type: draft.source?.type ?? 'STANDARD', roleArn: draft.source?.roleArn ?? `arn:aws:iam::${account}:role/workbench` });
   const { isBusy, problem, run } = useAction();

@@ -118,6 +118,19 @@ class Listing:
             machines, statuses=statuses, after=after, since_ms=since_ms, limit=limit, oldest_first=oldest_first
         )
 
+    async def newest(
+        self, machine: int, limit: int, *, status: str | None = None, after: Started | None = None
+    ) -> list[Row]:
+        """The executions of one machine, newest first, from a place on; fewer than the limit at their end."""
+        found: list[Row] = []
+        while len(found) < limit:
+            page = await self._store.list_rows(machine, status=status, after=after, limit=limit - len(found))
+            found += page.rows
+            if page.next is None:
+                break
+            after = page.next
+        return found
+
     async def rows(self, executions: Sequence[int]) -> list[Row]:
         """The rows of these executions in this order, without those that are gone."""
         return await self._store.rows(executions)
