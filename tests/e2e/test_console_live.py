@@ -91,7 +91,8 @@ def test_a_run_and_the_list_change_while_they_are_watched(server, machine, queue
         next(lines)
         assert next(lines)["from"] == 0
         answer(server, queue)
-        rows, status = {}, ""
+        rows: dict[str, str] = {}
+        status = ""
         while status != "SUCCEEDED" or rows.get(arn) != "SUCCEEDED":
             line = next(lines)
             if line["subject"] == "list":
