@@ -19,7 +19,7 @@ class Console:
 
     app: App
     place: str = ""
-    """Where the state of the server lies."""
+    """The place of the server's state: a folder or a database."""
     _apps: dict[str, App] = field(default_factory=dict)
     _runs: dict[str, Runs] = field(default_factory=dict)
 
