@@ -169,12 +169,7 @@ def serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> None:
 
 
 async def _serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> None:
-    origins = options.origins | options.config.http.origins
-    if options.config.console.trust_header and not origins:
-        raise CannotServe(
-            "trust_header under [console] needs the origin at which browsers reach the proxy: name it with --origin, "
-            "or in origins under [http]"
-        )
+    origins = _origins_of(options)
     operations.load_all()
     isolation = await asyncio.to_thread(_isolate, options.config)
     store, listening = await _take_store(options)
@@ -230,6 +225,17 @@ async def _serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> N
         log.info("stopped")
     if loss.reason is not None:
         raise CannotServe(f"stopped, because {loss.reason}")
+
+
+def _origins_of(options: ServerOptions) -> frozenset[str]:
+    """The origins of web pages that may call. Raises: CannotServe."""
+    origins = options.origins | options.config.http.origins
+    if options.config.console.trust_header and not origins:
+        raise CannotServe(
+            "trust_header under [console] needs the origin at which browsers reach the proxy: name it with --origin, "
+            "or in origins under [http]"
+        )
+    return origins
 
 
 async def _take_store(options: ServerOptions) -> tuple[Store, socket]:

@@ -228,9 +228,20 @@ def test_a_sign_in_outlives_the_server_but_not_its_key(tmp_path, monkeypatch, st
         assert asked(server, "me", token=one)["account"] == "000000000000"
         other = asked(server, "me", token=two)
         assert (other["account"], other["mayWrite"]) == ("111122223333", False)
+        # Temporary credentials of the environment sign, too, where no settings file has a key.
+        keys = server.client("sts", key="AKIDONE", secret="one").get_session_token(DurationSeconds=900)["Credentials"]
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", keys["AccessKeyId"])
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", keys["SecretAccessKey"])
+        monkeypatch.setenv("AWS_SESSION_TOKEN", keys["SessionToken"])
+        elsewhere = tmp_path / "elsewhere"
+        elsewhere.mkdir()
+        monkeypatch.chdir(elsewhere)
+        short = asked(server, "me", token=signed_in(statewright, server))
+        assert (short["user"], short["account"]) == (keys["AccessKeyId"], "000000000000")
+        assert short["expiresMs"] == keys["Expiration"].timestamp() * 1000
         machine_of_one(server, "AKIDONE", "one")
         assert [len(asked(server, "machines", token=token)["machines"]) for token in (one, two)] == [1, 0]
-        assert [len(asked(server, "sessions", token=token)["sessions"]) for token in (one, two)] == [1, 1]
+        assert [len(asked(server, "sessions", token=token)["sessions"]) for token in (one, two)] == [2, 1]
     finally:
         assert server.stop() == 0
     settings(tmp_path, both.replace('AKIDONE = "one"\n', ""))

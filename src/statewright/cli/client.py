@@ -439,6 +439,7 @@ def _make_client(
             endpoint_url=endpoint,
             aws_access_key_id=key,
             aws_secret_access_key=secret,
+            aws_session_token=_session_token(key, secret),
             config=settings,
         )
         if headers:
@@ -471,6 +472,13 @@ def identity() -> tuple[str, str, str]:
     key, secret = os.environ.get("AWS_ACCESS_KEY_ID", ""), os.environ.get("AWS_SECRET_ACCESS_KEY", "")
     key, secret = config.signer(key) or (key, secret)
     return (key, secret, region) if key and secret else ("test", "test", region)
+
+
+def _session_token(key: str, secret: str) -> str | None:
+    """The token of the environment's temporary credentials, if the key is theirs."""
+    if (key, secret) != (os.environ.get("AWS_ACCESS_KEY_ID"), os.environ.get("AWS_SECRET_ACCESS_KEY")):
+        return None
+    return os.environ.get("AWS_SESSION_TOKEN") or None
 
 
 def _milliseconds(value: Json) -> int:

@@ -44,7 +44,7 @@ class Console:
 
     app: App
     place: str = ""
-    """Where the state of the server lies."""
+    """The place of the server's state: a folder or a database."""
     project: ProjectBoard | None = None
     """What `statewright dev` finds in its folder; None without it."""
     instance: str = field(default_factory=chance.uuid4)

@@ -33,8 +33,8 @@ def test_help_lists_the_commands_of_this_version(statewright: Run, arguments: tu
         "Work on files:": ["run", "validate", "graph", "test", "simulate", "export", "init", "schema"],
         "Run a server:": ["dev", "deploy", "serve", "backup", "restore", "doctor", "setup"],
         "Look into a server:": [
-            "execution", "machine", "map-run", "function", "api", "queue", "topic", "table", "object", "schedule",
-            "limit", "metrics", "alarm",
+            "console", "execution", "machine", "map-run", "function", "api", "queue", "topic", "table", "object",
+            "schedule", "limit", "metrics", "alarm",
         ],
         "Tools:": ["env", "aws", "completion"],
     }  # fmt: skip
@@ -50,6 +50,7 @@ def test_help_lists_the_commands_of_this_version(statewright: Run, arguments: tu
         "export",
         "dev",
         "serve",
+        "console",
         "execution",
         "machine",
         "map-run",

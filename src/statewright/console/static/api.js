@@ -32,7 +32,7 @@ function leave(message, used) {
   // A request of before the present sign-in says nothing about that.
   if (used !== tokenNow()) return;
   sessionStorage.removeItem(TOKEN);
-  signedOut.value = message;
+  signedOut.value ??= message;
 }
 
 /** A refusal of the server, in its words. */

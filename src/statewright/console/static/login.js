@@ -11,12 +11,14 @@ const PLACE = 'statewright.place';
 const channel = typeof BroadcastChannel === 'function' ? new BroadcastChannel('statewright') : null;
 /** Tokens that were of no use here. @type {Set<string>} */
 const spent = new Set();
+/** Whether a sign-in of another tab is taken: not by a user who has just signed out. */
+let isOpen = true;
 
 if (channel) {
   channel.onmessage = ({ data }) => {
     const mine = tokenNow();
     if (data?.kind === 'ask' && mine && !signedOut.value) channel.postMessage({ kind: 'token', token: mine });
-    if (data?.kind === 'token' && typeof data.token === 'string' && signedOut.value && !spent.has(data.token)) {
+    if (data?.kind === 'token' && typeof data.token === 'string' && isOpen && signedOut.value && !spent.has(data.token)) {
       spent.add(data.token);
       takeToken(data.token);
     }
@@ -47,6 +49,7 @@ export function askAround() {
 /** Signs in. @param {string} key  the one-time key of a link */
 export async function open(key) {
   const { token } = await act('session', { key });
+  isOpen = true;
   takeToken(token);
   channel?.postMessage({ kind: 'token', token });
   const before = sessionStorage.getItem(PLACE);
@@ -64,6 +67,7 @@ addEventListener('hashchange', async () => {
 /** Ends this sign-in, here and on the server. @param {string} id  of the session */
 export async function signOut(id) {
   await act('sessions/end', { id });
+  isOpen = false;
   takeToken(null);
   signedOut.value = 'You have signed out.';
 }
