@@ -18,8 +18,7 @@ export function ShareButton({ at, arn }) {
   };
   // An imported history is in this tab alone.
   if (!navigator.clipboard || arn.startsWith(HELD)) return null;
-  return html`<button class="action" title="Copies the address of this page with its event, state and tab" onClick=${copy}><${Icon} name="copy" />${copied === now ? 'Copied' : 'Copy link to this moment'}</button>
-    <span class="unseen" role="status">${copied === now ? 'The link is copied' : ''}</span>`;
+  return html`<button class="action" aria-live="polite" title="Copies the address of this page with its event, state and tab" onClick=${copy}><${Icon} name="copy" />${copied === now ? 'Copied' : 'Copy link to this moment'}</button>`;
 }
 
 /** Saves the run as one HTML file. @param {import('./run_actions.js').ActionProps} props */
