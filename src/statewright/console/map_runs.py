@@ -144,7 +144,12 @@ async def map_run(console: Console, asked: Asked) -> JsonObject:
     shown = await engine.map_runs.describe(arn)
     found = await _found(app, arn)
     state, head = found.state, found.head
-    spans = [(child.started_ms, child.stopped_ms) for child in state.children if child.started_ms]
+    # A redriven child that runs still has the end of its attempt before.
+    spans = [
+        (child.started_ms, 0 if child.status == RUNNING else child.stopped_ms)
+        for child in state.children
+        if child.started_ms
+    ]
     errors = errors_of(state.children)
     now_ms = app.clock.now_ms()
     settings = state.settings

@@ -105,5 +105,5 @@ export function Split({ items, label, mark = null }) {
       })}
       ${mark ? html`<rect class="mark" x=${`${100 * share(mark.at, 1)}%`} width="2" height="14"><title>${mark.words}</title></rect>` : null}</svg>
     <ul class="legend">${items.map((one) => html`<li class=${one.n ? '' : 'faint'}><i class=${`swatch k-${one.tone}`} aria-hidden="true"></i>${one.href ? html`<a href=${one.href}>${one.name}</a>` : one.name} <b>${count(one.n)}</b></li>`)}
-      ${mark ? html`<li><i class="swatch k-limit" aria-hidden="true"></i>${mark.words}</li>` : null}</ul></div>`;
+      ${mark ? html`<li><i class="swatch k-mark" aria-hidden="true"></i>${mark.words}</li>` : null}</ul></div>`;
 }

@@ -16,6 +16,7 @@ import { Strip } from './strip.js';
 import { toleranceOf } from './tolerance.js';
 
 const EVERY_MS = 2000;
+const MOST_CAUSE = 120;
 
 /** @param {{route: any, server: any}} props */
 export function Page({ route, server }) {
@@ -72,7 +73,7 @@ function Concurrency({ found }) {
   const highest = Math.max(0, ...most);
   return html`<${TimeChart} title="Children that run" series=${[{ name: 'running', tone: 'run', points, area: true }]} from=${fromMs} to=${toMs}
       limit=${limit && limit <= highest * 5 ? { value: limit, name: 'MaxConcurrency' } : null} steps=${true} none="No child has started yet." />
-    ${found.mapRun.redriveCount ? html`<p class="faint pad">Of children that were redriven, the last attempt is shown.</p>` : null}`;
+    ${found.mapRun.redriveCount ? html`<p class="faint pad">A child that was redriven counts from its first start to its last end.</p>` : null}`;
 }
 
 /** @param {{found: any, route: any}} props */
@@ -131,12 +132,12 @@ function Rows({ rows, now, isBatch }) {
   if (!rows.length) return html`<p class="faint pad">No child execution matches.</p>`;
   return html`<div class="scroll"><table class="list"><thead><tr><th class="end">Index</th><th>Execution</th><th>Status</th>${isBatch ? html`<th class="end">Items</th>` : null}<th>Started (UTC)</th><th class="end">Took</th><th>Error</th></tr></thead>
     <tbody>${rows.map((row) => html`<tr key=${row.index}><td class="end">${row.index.toLocaleString('en-GB')}</td>
-      <td class="name">${row.arn ? html`<a href=${format('execution', row.arn)}>${row.name}</a>` : row.name}</td>
+      <td class="name roomy">${row.arn ? html`<a href=${format('execution', row.arn)}>${row.name}</a>` : row.name}</td>
       <td><${ToneBadge} tone=${TONES[row.status].tone} words=${`${TONES[row.status].words}${row.redrives ? `, redriven` : ''}`} /></td>
       ${isBatch ? html`<td class="end">${count(row.items)}</td>` : null}
       <td>${row.startedMs ? html`<span title=${iso(row.startedMs)}>${instant(row.startedMs)}</span>` : html`<span class="faint">–</span>`}</td>
       <td class="end">${row.startedMs && row.stoppedMs ? duration(row.stoppedMs - row.startedMs) : row.status === 'RUNNING' ? html`<span class="faint">${duration(Math.max(0, now - row.startedMs))} so far</span>` : ''}</td>
-      <td class="error">${row.error ? html`<bdi>${row.error}</bdi>` : ''}${row.cause ? html` <span class="faint whole"><bdi>${row.cause}</bdi></span>` : null}</td></tr>`)}</tbody></table></div>`;
+      <td class="error">${row.error ? html`<bdi>${row.error}</bdi>` : ''}${row.cause ? html` <span class="faint whole"><bdi>${row.cause.length > MOST_CAUSE ? `${row.cause.slice(0, MOST_CAUSE)}…` : row.cause}</bdi></span>` : null}</td></tr>`)}</tbody></table></div>`;
 }
 
 /** @param {{found: any, arn: string, server: any, again: () => void}} props */
