@@ -23,7 +23,7 @@ class Console:
 
     app: App
     project: ProjectBoard | None = None
-    """What `statewright dev` finds in its folder; None without it."""
+    """The problems that `statewright dev` finds in its folder; None without it."""
     instance: str = field(default_factory=chance.uuid4)
     """Tells this process from the one before and the one after."""
     polls: Polls = field(default_factory=Polls)

@@ -77,7 +77,7 @@ class Runs:
                 return await asyncio.to_thread(_document, shown, kept, revision.definition, now_ms)
 
     async def since(self, arn: str, event: int) -> JsonObject:
-        """What came after an event: `{from, to, nowMs, head, eventTypes, events, visits, attempts}`, or
+        """Everything that came after an event: `{from, to, nowMs, head, eventTypes, events, visits, attempts}`, or
         `{"reset": true}` for a page that has to read the whole run.
 
         Raises: ApiError (`InvalidArn`, `ExecutionDoesNotExist`).
