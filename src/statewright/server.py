@@ -108,7 +108,7 @@ class Ready:
 
     @property
     def lines(self) -> tuple[str, str]:
-        """What `serve` and `dev` print: the ready line, and the address of the console."""
+        """The lines that `serve` and `dev` print: the ready line, and the address of the console."""
         return self.line, f"The console is at {self.console}"
 
     @property
