@@ -91,7 +91,7 @@ class ServerOptions:
     hooks: Hooks = NO_HOOKS
     """Test cases of a mock file stand here; otherwise nothing."""
     project: ProjectBoard | None = None
-    """What `statewright dev` finds in its folder, for the console."""
+    """The problems that `statewright dev` finds in its folder, for the console."""
     prepare: Callable[[System], Awaitable[None]] | None = None
     """Called once the system is assembled, before it starts. Raises: CannotServe, StoreError."""
 
@@ -105,6 +105,11 @@ class Ready:
     pid: int
     isolation: str = "none"
     """Level of isolation of handlers."""
+
+    @property
+    def lines(self) -> tuple[str, str]:
+        """The lines that `serve` and `dev` print: the ready line, and the address of the console."""
+        return self.line, f"The console is at {self.console}"
 
     @property
     def console(self) -> str:

@@ -46,7 +46,7 @@ class Console:
     place: str = ""
     """The place of the server's state: a folder or a database."""
     project: ProjectBoard | None = None
-    """What `statewright dev` finds in its folder; None without it."""
+    """The problems that `statewright dev` finds in its folder; None without it."""
     instance: str = field(default_factory=chance.uuid4)
     """Tells this process from the one before and the one after."""
     polls: Polls = field(default_factory=Polls)

@@ -1,4 +1,4 @@
-"""What happens to executions while pages watch: notes of the engine's commits, and the wake-up of watchers.
+"""Notes of the engine's commits while pages watch executions, and the wake-up of the watchers.
 
 Owns when the engine is listened to. The hub follows the engine's history with the first watcher of a run, and its
 changes of status with the first watcher of the list, and leaves both with the last one: without watchers a commit costs

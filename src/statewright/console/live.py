@@ -200,7 +200,7 @@ def _project(console: Console, name: str, _asked: Asked, _wake: asyncio.Event) -
 
 Begin = Callable[[Console, str, Asked, asyncio.Event], Subject]
 SUBJECTS: Final[Mapping[str, Begin]] = {"run": _run, "list": _list, "project": _project}
-"""What is watched by its own means, by the part of a subject's name before the first colon."""
+"""Subjects with events of their own, by the part of a subject's name before the first colon."""
 
 
 def _subject(console: Console, name: str, asked: Asked, wake: asyncio.Event) -> Subject:

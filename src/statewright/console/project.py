@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from statewright.payload import JsonObject
+if TYPE_CHECKING:
+    from statewright.payload import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ class Problem:
 
 
 class ProjectBoard:
-    """What is wrong at present. May be set from any thread, because one tuple replaces another."""
+    """The problems of the present. May be set from any thread, because one tuple replaces another."""
 
     def __init__(self) -> None:
         self._now: tuple[int, tuple[Problem, ...]] = (0, ())

@@ -103,7 +103,7 @@ class Runs:
         return shown, kept, self.redactor.value(parse_json(revision.definition))
 
     async def since(self, arn: str, event: int) -> JsonObject:
-        """What came after an event: `{from, to, nowMs, head, eventTypes, events, visits, attempts}`, or
+        """Everything that came after an event: `{from, to, nowMs, head, eventTypes, events, visits, attempts}`, or
         `{"reset": true}` for a page that has to read the whole run.
 
         Raises: ApiError (`InvalidArn`, `ExecutionDoesNotExist`).

@@ -1,4 +1,4 @@
-"""What pages may watch, apart from the streams that carry it: the interface of a subject, and those that are polled.
+"""Subjects that pages may watch, apart from the streams that carry them: their interface, and those that are polled.
 
 A subject that no event announces (queues, limits, machines) is a fingerprint: a small value that differs when its page
 would. It is read once a second while a page watches it, once for all pages.

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from statewright.projects.deploy.calls import Call
     from statewright.projects.deploy.deployment import Deployment, Result
     from statewright.projects.resources import Finding, Project, Resource
+    from statewright.server import Ready
 
 DATA_FOLDER: Final = ".statewright"
 SETTINGS_FILE: Final = "statewright.toml"
@@ -100,7 +101,7 @@ def dev(
     from statewright.cli.serving.deploy import parameters_of
     from statewright.cli.serving.serve import config_of, timeouts_of_environment, warn_of_readers
     from statewright.errors import StoreError
-    from statewright.server import CannotServe, Ready, ServerOptions
+    from statewright.server import CannotServe, ServerOptions
     from statewright.server import serve as run_server
 
     root = Path(folder)
@@ -116,22 +117,12 @@ def dev(
         root, config, frozenset(express), as_json=form == "json", stage=stage, parameters=parameters_of(parameters),
         data=place,
     )  # fmt: skip
-    printer = stdout()
-
-    def announce(ready: Ready) -> None:
-        if not loader.tell(
-            "ready", endpoint=ready.endpoint, console=ready.console, data=str(options.data), store=store
-        ):
-            printer.line(ready.line)
-            printer.line(f"The console is at {ready.console}")
-            printer.flush()
-        loader.start(ready.endpoint)
 
     options = ServerOptions(
         host, port, place, store, config, timeouts=timeouts_of_environment(), project=loader.problems.board
     )
     try:
-        run_server(options, announce)
+        run_server(options, lambda ready: loader.ready(ready, store))
     except CannotServe as problem:
         raise Stop(FAILED, str(problem)) from None
     except StoreError as problem:
@@ -192,6 +183,15 @@ class Loader:
         return self.as_json
 
     # ------------------------------------------------------------------ thread
+
+    def ready(self, ready: Ready, store: str) -> None:
+        """Report that the server has started, and begin to load the project."""
+        where = {"endpoint": ready.endpoint, "console": ready.console, "data": str(self.data), "store": store}
+        if not self.tell("ready", **where):
+            for line in ready.lines:
+                self.printer.line(line)
+            self.printer.flush()
+        self.start(ready.endpoint)
 
     def start(self, endpoint: str) -> None:
         """Start, with the server's address."""

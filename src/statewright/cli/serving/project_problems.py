@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from statewright.cli.serving.project_lines import ProjectLines
 from statewright.console.project import Problem, ProjectBoard
 
 if TYPE_CHECKING:
-    from statewright.cli.serving.project_lines import ProjectLines
     from statewright.projects.deploy.deployment import Result
     from statewright.projects.resources import Project
 

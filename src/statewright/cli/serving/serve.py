@@ -131,8 +131,8 @@ def serve(
             raise Stop(USAGE, f"--origin {origin} is not an origin such as http://localhost:3000")
 
     def announce(ready: Ready) -> None:
-        printer.line(ready.line)
-        printer.line(f"The console is at {ready.console}")
+        for line in ready.lines:
+            printer.line(line)
         printer.flush()
 
     config = config_of(settings, limits, time_scale, isolation)
