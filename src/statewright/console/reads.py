@@ -11,7 +11,8 @@ from typing import Final
 
 from statewright import __version__
 from statewright.api.operations import App
-from statewright.console import calls, compare, executions, explain, live, machines, run_reads, what_if
+from statewright.console import calls, executions, live, machines, run_reads
+from statewright.console.analysis import compare, explain, what_if
 from statewright.console.asked import Answer, Asked
 from statewright.console.context import Console
 from statewright.console.copies import exports, imports
