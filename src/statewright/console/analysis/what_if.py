@@ -1,6 +1,7 @@
 """Actions of the page What if: recorded executions replayed on another version, or on an edited definition.
 
-Nothing is called or stored. This module owns the requests; the replays run in a worker process (`replays.py`), one at a time.
+Nothing is called or stored. This module owns the requests; the replays run in a worker process (`replays.py`), one at a
+time.
 """
 
 from __future__ import annotations
