@@ -11,9 +11,9 @@ from typing import Any, TypeVar, TypeVarTuple
 import pytest
 
 from statewright.config_console import ConsoleSettings
-from statewright.console.explain import explained
-from statewright.console.replays import Shown
-from statewright.console.visited import History
+from statewright.console.analysis.explain import explained
+from statewright.console.analysis.replays import Shown
+from statewright.console.analysis.visited import History
 from statewright.interpreter.history import HistoryEvent
 from statewright.limits import AWS
 from statewright.payload import dump_json

@@ -39,9 +39,8 @@ class Orders:
             },
             "Charge card": {
                 "Type": "Task", "Resource": self.charge, "Parameters": {"order.$": "$.order", "cents.$": "$.cents"},
-                "ResultPath": "$.charge", "Retry": retry,
+                "ResultPath": "$.charge", "Retry": retry, "Next": "Ship",
                 "Catch": [{"ErrorEquals": [caught], "ResultPath": "$.problem", "Next": "Release stock"}],
-                "Next": "Ship",
             },
             "Ship": {"Type": "Task", "Resource": self.ship, "End": True},
             "Release stock": {"Type": "Task", "Resource": self.check, "ResultPath": "$.released", "Next": "Refuse"},

@@ -383,6 +383,15 @@ class ApiProblem(Stop):
         self.members = members or {}
 
 
+def describe_machine(server: Server, arn: str) -> Answer:
+    """A machine, version or alias: of an alias, the version that most of its executions run. Raises: Stop."""
+    parts = arn.split(":")
+    if len(parts) > 7 and not parts[7].isdigit():
+        alias = server.call("describe_state_machine_alias", stateMachineAliasArn=arn)
+        arn = max(alias["routingConfiguration"], key=lambda route: route["weight"])["stateMachineVersionArn"]
+    return server.call("describe_state_machine", stateMachineArn=arn)
+
+
 def short_name(arn: str) -> str:
     """An ARN's part that people know: `order`, `order:3`, `order:run-1`."""
     return ":".join(arn.split(":")[6:])

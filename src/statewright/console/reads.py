@@ -30,6 +30,8 @@ from statewright.console import (
     what_if,
     workbench,
 )
+from statewright.console import calls, executions, live, machines, run_reads
+from statewright.console.analysis import compare, explain, what_if
 from statewright.console.asked import Answer, Asked
 from statewright.console.context import Console
 from statewright.console.copies import exports, imports

@@ -30,7 +30,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Parting:
-    """Where the ways part: after `after`, on to `a` and `b`. None stands for the end, or for a beginning."""
+    """The place where two ways part: after `after`, on to `a` and `b`. None stands for the end, or for a beginning."""
 
     after: Pair | None
     a: Visit | None

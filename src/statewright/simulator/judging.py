@@ -260,7 +260,7 @@ def _arguments(first: Replay, second: Replay) -> list[Change]:
 
 
 def parting_words(parting: Parting) -> str:
-    """Where two ways part, as a sentence about the second."""
+    """The place where two ways part, as a sentence about the second."""
     after = f"After {parting.after.name} it" if parting.after is not None else "It"
     goes = f"goes on to {parting.b.name}" if parting.b is not None else "ends"
     if parting.after is None and parting.b is not None:

@@ -38,7 +38,7 @@ Iteration = tuple[int, ...]
 
 
 class Place(NamedTuple):
-    """Where a call was made. `visit` and `number` count from 0."""
+    """The place of a call. `visit` and `number` count from 0."""
 
     state: str
     iteration: Iteration
@@ -149,7 +149,7 @@ def events_of(value: Json) -> list[HistoryEvent]:
 
 
 def recorded_of(events: Iterable[HistoryEvent]) -> RecordedExecution:
-    """What a history says."""
+    """The content of a history."""
     reading = Reading()
     for event in events:
         reading.note(event)
@@ -162,7 +162,8 @@ class Reading:
     def __init__(self) -> None:
         self.recorded = RecordedExecution()
         self._where: dict[int, tuple[str, Iteration]] = {}
-        self._entered: dict[str, list[Iteration]] = {}
+        self._depths: dict[str, int] = {}
+        """In how many items a state is: always in as many, since its name is its own in the definition."""
         self._inputs: dict[tuple[str, Iteration], Json] = {}
         self._visits: dict[tuple[str, Iteration], int] = {}
         self._numbers: dict[tuple[str, Iteration], int] = {}
@@ -206,7 +207,7 @@ class Reading:
         self.recorded.path.append(state)
         if self.recorded.first is None:
             self.recorded.first = state
-        self._entered.setdefault(state, []).append(iteration)
+        self._depths.setdefault(state, len(iteration))
         self._visits[key] = self._visits.get(key, -1) + 1
         self._numbers[key] = 0
         self._inputs[key] = details.get("input")
@@ -214,8 +215,8 @@ class Reading:
 
     def _around(self, name: str, iteration: Iteration) -> Iteration:
         """The items around a Map that begins or ends."""
-        around = [one for one in self._entered.get(name, ()) if iteration[: len(one)] == one]
-        return around[-1] if around else iteration
+        depth = self._depths.get(name)
+        return iteration if depth is None else iteration[:depth]
 
     def _place(self, state: str, iteration: Iteration) -> Place:
         key = (state, iteration)

@@ -15,6 +15,7 @@ from statewright.cli.client import (
     Answer,
     ApiProblem,
     Server,
+    describe_machine,
     machine_of,
     server_options,
     short_name,
@@ -86,7 +87,7 @@ def show(target: str, bare: bool, form: str, endpoint: str | None) -> None:
       statewright machine show order:2 --definition > order.asl.json
     """
     with Server(endpoint) as server:
-        shown = describe(server, server.machine_arn(target))
+        shown = describe_machine(server, server.machine_arn(target))
         if bare:
             stdout().json(_definition_of(shown))
             return
@@ -235,7 +236,7 @@ def _side(server: Server, target: str, side: str) -> tuple[str, Any]:
     machine_arn = ":".join(whole.split(":")[:7])
     arn = machine_arn if side == "current" else f"{machine_arn}:{side}"
     try:
-        shown = describe(server, arn)
+        shown = describe_machine(server, arn)
     except ApiProblem as problem:
         if side.endswith((".json", ".yaml", ".yml")):
             raise Stop(NOT_FOUND, f"There is no file '{side}'.") from None
@@ -313,15 +314,6 @@ def delete(target: str, yes: bool, form: str, endpoint: str | None) -> None:
 
 machine.add_command(logs)
 machine.add_command(check)
-
-
-def describe(server: Server, arn: str) -> Answer:
-    """A machine, version or alias: of an alias, the version that most of its executions run. Raises: Stop."""
-    parts = arn.split(":")
-    if len(parts) > 7 and not parts[7].isdigit():
-        alias = server.call("describe_state_machine_alias", stateMachineAliasArn=arn)
-        arn = max(alias["routingConfiguration"], key=lambda route: route["weight"])["stateMachineVersionArn"]
-    return server.call("describe_state_machine", stateMachineArn=arn)
 
 
 def _definition_of(shown: Answer) -> Any:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from statewright.cli.client import Answer, ApiProblem, Server, machine_of, server_options
+from statewright.cli.client import Answer, ApiProblem, Server, describe_machine, machine_of, server_options
 from statewright.cli.output import (
     FAILED,
     NOT_FOUND,
@@ -97,7 +97,6 @@ class _Found:
 
 def _other(server: Server, target: str, name: str | None) -> tuple[str, Machine]:
     """The ARN of the machine whose executions are replayed, and the definition that they are replayed on."""
-    from statewright.cli.inspection.machine import describe
     from statewright.payload import parse_json
 
     if Path(target).is_file():
@@ -106,7 +105,7 @@ def _other(server: Server, target: str, name: str | None) -> tuple[str, Machine]
     elif target.endswith(_FILES):
         raise Stop(NOT_FOUND, f"There is no file '{target}'.")
     else:
-        shown = describe(server, server.machine_arn(target))
+        shown = describe_machine(server, server.machine_arn(target))
         arn = server.machine_arn(name) if name is not None else shown["stateMachineArn"]
         other = _machine(parse_json(shown["definition"]))
     arn = ":".join(arn.split(":")[:7])

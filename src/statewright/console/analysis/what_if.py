@@ -1,6 +1,7 @@
-"""What if: recorded executions replayed on another version, or on an edited definition. Nothing is called or stored.
+"""Actions of the page What if: recorded executions replayed on another version, or on an edited definition.
 
-Owns the requests; the replays run in a worker process (`replays.py`), one at a time.
+Nothing is called or stored. This module owns the requests; the replays run in a worker process (`replays.py`), one at a
+time.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Final
 
 from statewright.api.operations import App
 from statewright.arn import MACHINE, parse_arn
-from statewright.console import replays
+from statewright.console.analysis import replays
 from statewright.console.asked import Answer, Asked, Lines, document, text_of
 from statewright.console.context import Console
 from statewright.console.redaction import MASK

@@ -13,10 +13,10 @@ from typing import Final, Protocol, TypeVar, TypeVarTuple
 
 from statewright.asl.outline import nodes_by_name
 from statewright.asl.program import MapDef, StateDef, TaskDef
+from statewright.console.analysis.replays import Shown
+from statewright.console.analysis.visited import TOKEN, History, as_text, item_around
 from statewright.console.asked import Asked, needed, number
 from statewright.console.context import Console
-from statewright.console.replays import Shown
-from statewright.console.visited import TOKEN, History, as_text, item_around
 from statewright.engine.executions.views import Head
 from statewright.engine.machines.long_definitions import worked_on
 from statewright.engine.trials import Attempt as Trial
@@ -170,7 +170,7 @@ def _went_on(visit: Visit, attempt: Attempt, tried: StateTrial) -> bool:
 
 
 async def _failure(heavy: Errands, subject: _Subject, attempt: Attempt) -> Failure | None:
-    """What an attempt of a Parallel or Map failed with: the failure of a Fail state has no event of its own."""
+    """The failure of an attempt of a Parallel or Map: that of a Fail state inside has no event of its own."""
     pending = list(attempt.strands)
     while pending:
         strand = pending.pop()

@@ -1,4 +1,4 @@
-"""What a worker process computes for What if and its batch: an execution replayed on another definition, as a document.
+"""An execution replayed on another definition, as a document: the part of What if that a worker process computes.
 
 Everything here runs in a process of its own (`HeavySteps.run_bounded`), since definitions and payloads may be hostile.
 The values that go there and come back are plain; those that come back are redacted.

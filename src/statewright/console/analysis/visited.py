@@ -1,4 +1,4 @@
-"""What a history says about one visit: the variables it began with and who assigned them, its results, its context.
+"""One visit as its history has it: the variables it began with and who assigned them, its results, its context.
 
 The values are those that were recorded; what may be shown of them is for `explain.py` to say.
 """

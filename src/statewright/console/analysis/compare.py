@@ -131,7 +131,7 @@ def _place(a: Visit | None, b: Visit | None, pairs: list[Pair]) -> int | None:
 
 
 def _members(pair: Pair, a: list[HistoryEvent], b: list[HistoryEvent]) -> Iterator[tuple[str, Json, Json, int, int]]:
-    """What two visits have in the same role: its name, both texts, and the events that have them, in their order."""
+    """Values of two visits in the same role: its name, both texts, and the events that have them, in their order."""
     left, right = pair.a, pair.b
     if left is None or right is None:
         return

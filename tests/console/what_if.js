@@ -1,0 +1,62 @@
+// A failed run is asked what if, with other Retry and Catch: the ways part, a mock is given, the end is shown; the last
+// executions are checked; two runs are compared; a state is explained. The ARNs of the runs are the arguments.
+
+import { address, drive, given } from './drive.js';
+
+const [busy, fine] = given;
+await drive(walk);
+
+async function walk(page) {
+  await page.goto(`${address}/console/execution/${busy}?state=Charge card&tab=evaluated`);
+  await page.locator('.evaluated .step').first().waitFor();
+  const steps = await page.locator('.step summary b').allInnerTexts();
+  const tries = await page.locator('.tries li').allInnerTexts();
+  await page.checkAccess();
+  await page.getByRole('link', { name: 'What if' }).click();
+  const text = page.locator('#definition');
+  await text.waitFor();
+  const definition = JSON.parse(await text.inputValue());
+  definition.States['Charge card'].Retry[0].MaxAttempts = 0;
+  definition.States['Charge card'].Catch[0].ErrorEquals = ['GatewayBusy'];
+  await text.fill('{');
+  await page.getByRole('button', { name: 'Replay', exact: true }).click();
+  const refused = await page.locator('.other [role="alert"]').innerText();
+  await text.fill(JSON.stringify(definition));
+  await page.getByRole('button', { name: 'Replay', exact: true }).click();
+  await page.locator('.mock').waitFor();
+  await page.checkAccess();
+  const verdict = await page.locator('.verdict').innerText();
+  const parting = await page.locator('.ways tbody tr').allInnerTexts();
+  await page.locator('.mock textarea').fill('no JSON');
+  await page.getByRole('button', { name: 'Answer and replay' }).press('Enter');
+  const wrong = await page.locator('.mock [role="alert"]').innerText();
+  await page.locator('.mock textarea').fill('{"<b>released</b>": true}');
+  await page.getByRole('button', { name: 'Answer and replay' }).press('Enter');
+  await page.locator('.mocks li').waitFor();
+  const ends = await page.locator('.ends dd').allInnerTexts();
+  const mocks = await page.locator('.mocks li').innerText();
+  const lanes = await page.locator('.lane .row').count();
+  const markup = await page.locator('main b b').count();
+  await page.locator('.batch form .action').first().click();
+  await page.locator('.batch tbody tr').first().waitFor();
+  await page.getByText('stay the same').or(page.getByText('stays the same')).first().waitFor();
+  const checked = await page.locator('.batch [role="status"]').innerText();
+  await page.checkAccess();
+  await page.goto(`${address}/console/execution/${busy}`);
+  await page.locator('.node.selected').waitFor();
+  await page.keyboard.press('c');
+  await page.locator('.choices li').first().waitFor();
+  await page.checkAccess();
+  await page.locator('.choices button').first().click();
+  await page.locator('.pairs tbody tr').first().waitFor();
+  const first = await page.locator('.first dd .link').allInnerTexts();
+  const graph = await page.locator('.tinted .node').evaluateAll((nodes) => nodes.map((node) => node.getAttribute('aria-label')));
+  await page.locator('.tinted [data-state="Check"]').press('Enter');
+  await page.locator('#pair .line').first().waitFor();
+  const payload = await page.locator('#pair').innerText();
+  await page.checkAccess();
+  const sides = await page.locator('.side a').allInnerTexts();
+  await page.goto(`${address}/console/compare?a=${fine}&b=${fine}`);
+  const same = await page.locator('.empty').innerText();
+  return { steps, tries, refused, verdict, parting, wrong, ends, mocks, lanes, markup, checked, first, graph, payload, sides, same };
+}
