@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from statewright.console.services.flow import Map, kind_of, name_of, named_in
+from statewright.console.services.flow import MOST_NODES, Map, _folded, _kept, kind_of, name_of, named_in
 
 HERE = "us-east-1:000000000000"
 
@@ -60,3 +60,23 @@ def test_names_are_short():
         f"arn:aws:states:{HERE}:activity:a": ("", "a"),
     }
     assert {arn: (kind_of(arn), name_of(arn)) for arn in arns} == arns
+
+
+def test_what_does_not_fit_are_schedules():
+    queue = f"arn:aws:sqs:{HERE}:q"
+    schedules = [f"arn:aws:scheduler:{HERE}:schedule/default/s{number:03}" for number in range(MOST_NODES + 20)]
+    kept = _kept([*schedules, queue], "")
+    assert (len(kept), kept[0], kept[-1]) == (MOST_NODES, schedules[0], queue)
+    assert schedules[-1] in _kept([*schedules, queue], f"s{MOST_NODES + 19}")
+
+
+def test_schedules_that_lead_to_the_same_are_one():
+    found, queue, other = Map(), f"arn:aws:sqs:{HERE}:q", f"arn:aws:sqs:{HERE}:other"
+    schedules = [f"arn:aws:scheduler:{HERE}:schedule/default/s{number}" for number in range(6)]
+    for arn in schedules[:5]:
+        found.lead(arn, queue)
+    found.lead(schedules[5], other)
+    assert _folded([*schedules, queue, other], found) == (
+        [schedules[0], schedules[5], queue, other], {schedules[0]: "5 schedules"},
+    )  # fmt: skip
+    assert _folded([*schedules[1:], queue], found) == ([*schedules[1:], queue], {})

@@ -29,12 +29,19 @@ from statewright.queues.queue import Queue
 
 MOST_NODES: Final = 150
 MOST_MACHINES: Final = 200
+MOST_SCHEDULES: Final = 5_000
+MOST_ALIKE: Final = 4
+"""Schedules or rules that lead to the same and are shown one by one."""
 _PAGE: Final = 500
 _KINDS: Final = {
     ("states", "stateMachine"): "machine", ("lambda", "function"): "function", ("scheduler", "schedule"): "schedule",
     ("events", "rule"): "rule", ("events", "event-bus"): "bus", ("dynamodb", "table"): "table", ("sqs", ""): "queue",
     ("sns", ""): "topic",
 }  # fmt: skip
+
+
+_LAST: Final = {"rule": 1, "schedule": 2}
+"""Kinds of which there may be many, in the order in which they are left out."""
 
 
 @dataclass(slots=True)
@@ -89,9 +96,10 @@ async def flow(console: Console, asked: Asked) -> JsonObject:
     linked = [arn for arn in found.details if arn in ends]
     linked += [end for pair in found.pairs for end in pair if end not in found.details]
     chosen = _connected(list(dict.fromkeys(linked)), found, filtered(asked.given))
-    kept = chosen[:MOST_NODES]
+    chosen, folded = _folded(chosen, found)
+    kept = _kept(chosen, filtered(asked.given))
     ids = {arn: f"n{place}" for place, arn in enumerate(kept)}
-    scope = _scope(found, ids)
+    scope = _scope(found, ids, folded)
     drawing = await in_thread(app.clock, lambda: _drawn(scope))
     figures = {arn: (f"{await _running(app, id_)} running", "run") for arn, id_ in machines.items() if arn in ids}
     for arn, queue in queues.items():
@@ -101,7 +109,8 @@ async def flow(console: Console, asked: Asked) -> JsonObject:
     return {
         "drawing": drawing, "more": len(chosen) - len(kept),
         "alone": sum(arn not in ends for arn in found.details),
-        "nodes": [_node(arn, ids[arn], found, figures) for arn in kept],
+        "nodes": [_node(arn, ids[arn], found, figures) | ({"arn": "", "name": folded[arn]} if arn in folded else {})
+                  for arn in kept],
         "pairs": [{"source": ids[one], "target": ids[other], "kind": kind}
                   for (one, other), kind in found.pairs.items() if one in ids and other in ids],
     }  # fmt: skip
@@ -134,8 +143,37 @@ def _connected(linked: list[str], found: Map, text: str) -> list[str]:
     return [arn for arn in linked if arn in reached]
 
 
-def _scope(found: Map, ids: Mapping[str, str]) -> Scope:
-    nodes = tuple(Node(ids[arn], name_of(arn), "Task", (), kind_of(arn)) for arn in ids)
+def _folded(chosen: list[str], found: Map) -> tuple[list[str], dict[str, str]]:
+    """The resources with schedules and rules that lead to the same as one, and the names of these: "12 schedules"."""
+    targets: dict[str, set[str]] = {}
+    for source, target in found.pairs:
+        targets.setdefault(source, set()).add(target)
+    entered = {target for _, target in found.pairs}
+    alike: dict[tuple[str, frozenset[str]], list[str]] = {}
+    for arn in chosen:
+        if kind_of(arn) in _LAST and arn not in entered:
+            alike.setdefault((kind_of(arn), frozenset(targets.get(arn, ()))), []).append(arn)
+    names: dict[str, str] = {}
+    gone: set[str] = set()
+    for (kind, _), arns in alike.items():
+        if len(arns) > MOST_ALIKE:
+            names[arns[0]] = f"{len(arns)} {kind}s"
+            gone |= set(arns[1:])
+    return [arn for arn in chosen if arn not in gone], names
+
+
+def _kept(chosen: list[str], text: str) -> list[str]:
+    """The resources that fit, in their order: those whose name has the text first, schedules and rules last."""
+
+    def place(arn: str) -> tuple[bool, int]:
+        return bool(text) and text not in name_of(arn).lower(), _LAST.get(kind_of(arn), 0)
+
+    fitting = set(sorted(chosen, key=place)[:MOST_NODES])
+    return [arn for arn in chosen if arn in fitting]
+
+
+def _scope(found: Map, ids: Mapping[str, str], folded: Mapping[str, str]) -> Scope:
+    nodes = tuple(Node(ids[arn], folded.get(arn) or name_of(arn), "Task", (), kind_of(arn)) for arn in ids)
     edges = tuple(
         Edge(ids[source], ids[target], "catch" if kind == "catch" else "next")
         for (source, target), kind in found.pairs.items()
@@ -175,11 +213,15 @@ def _text(line: Text) -> Json:
 
 
 async def _schedules(app: App, found: Map) -> None:
-    schedules, _ = await app.services.scheduler.list_schedules(None, "", None, None, _PAGE)
-    for one in schedules:
-        arn = one.arn(app.config)
-        found.details[arn] = _words(one.expression)
-        found.lead(arn, one.target["Arn"])
+    after: str | None = None
+    for _ in range(MOST_SCHEDULES // _PAGE):
+        schedules, after = await app.services.scheduler.list_schedules(None, "", None, after, _PAGE)
+        for one in schedules:
+            arn = one.arn(app.config)
+            found.details[arn] = _words(one.expression)
+            found.lead(arn, one.target["Arn"])
+        if after is None:
+            break
 
 
 def _words(expression: str) -> str:
