@@ -78,7 +78,14 @@ async function workbench(page, look) {
   const markup = await page.evaluate(() => document.querySelectorAll('main b b, main script, main img').length);
   const names = await page.locator('.node').evaluateAll((nodes) => nodes.map((node) => node.getAttribute('aria-label').slice(0, 60)));
   const wide = await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth);
-  return { look: look.name, first, ran, saved, file, tried, output, problems, left, old, kept, markup, names, wide };
+  // Without its library the editor is a plain text field.
+  await page.route('**/vendor_editor.js', (request) => request.abort());
+  await page.goto(`${address}/console/workbench`);
+  await page.locator('textarea.plaintext').fill('{"StartAt": "A"}');
+  await page.locator('.wb-problems button').first().click();
+  const plain = await page.evaluate(() => document.activeElement?.className);
+  await page.unroute('**/vendor_editor.js');
+  return { look: look.name, first, ran, saved, file, tried, output, problems, left, old, kept, markup, names, wide, plain };
 }
 
 async function machinePages(page, look) {

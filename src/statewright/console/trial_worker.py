@@ -13,6 +13,7 @@ import signal
 import sys
 from collections.abc import Callable, Mapping
 from typing import Final
+from weakref import WeakKeyDictionary
 
 from statewright.errors import ApiError
 from statewright.payload import JsonObject, dump_json, parse_json
@@ -33,11 +34,27 @@ _WAYS: Final[dict[int, str]] = {
 }
 
 
+class Room:
+    """How many may do something at once, on each event loop: a server has one, and a test run has many."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._held: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+
+    def here(self) -> asyncio.Semaphore:
+        """The room of the running loop."""
+        loop = asyncio.get_running_loop()
+        found = self._held.get(loop)
+        if found is None:
+            found = self._held[loop] = asyncio.Semaphore(self._most)
+        return found
+
+
 class TrialWorkers:
     """Runs trials in processes, a few at a time."""
 
     def __init__(self) -> None:
-        self._room = asyncio.Semaphore(MOST_AT_ONCE)
+        self._room = Room(MOST_AT_ONCE)
         self._waiting = 0
 
     async def ask(self, kind: str, request: JsonObject) -> JsonObject:
@@ -49,7 +66,7 @@ class TrialWorkers:
             raise ApiError("TooManyTrials", "Too many trials are running; try again when they are over.", status=429)
         self._waiting += 1
         try:
-            async with self._room:
+            async with self._room.here():
                 return await _asked(kind, request)
         finally:
             self._waiting -= 1

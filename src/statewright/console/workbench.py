@@ -19,7 +19,7 @@ from statewright.console.asked import Answer, Asked, Lines, document, text_of
 from statewright.console.context import Console
 from statewright.console.drawings import drawing
 from statewright.console.trial_runs import found_json
-from statewright.console.trial_worker import TrialWorkers
+from statewright.console.trial_worker import Room, TrialWorkers
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject, dump_json
 from statewright.virtual_clock import VIRTUAL_START_MS
@@ -30,8 +30,8 @@ LONGEST_TEXT: Final = MAX_CHARACTERS
 LONGEST_GIVEN: Final = 1_000_000
 """Characters of an input, or of mocks."""
 MOST_FINDINGS: Final = 200
-MOST_DRAWN: Final = 2_000
-"""States of a definition that is drawn while it is written."""
+MOST_DRAWN: Final = 1_000
+"""States of a definition that is drawn while it is written. Ours: a tangle of as many takes some seconds."""
 MOST_DIFFERENCES: Final = 3_000
 """Lines of a difference as text."""
 _NAMES: Final = {"json": "definition.json", "yaml": "definition.yaml"}
@@ -45,8 +45,10 @@ async def graph(console: Console, asked: Asked) -> JsonObject:
     """
     body = document(asked)
     text, name, kind = _text_of(body), _language_of(body), _type_of(body)
-    with console.app.clock.busy():
-        return await asyncio.to_thread(_looked_at, text, name, kind)
+    # One at a time: a page asks again after each rest in typing, and the pool of threads is that of the whole server.
+    async with _ROOM.here():
+        with console.app.clock.busy():
+            return await asyncio.to_thread(_looked_at, text, name, kind)
 
 
 async def run(console: Console, asked: Asked) -> Lines:
@@ -94,6 +96,7 @@ def compared(before: Json, after: Json, name_before: str, name_after: str) -> Js
     }  # fmt: skip
 
 
+_ROOM: Final = Room(1)
 WORKERS: Final = TrialWorkers()
 """Those of the whole process: a limit for each region would not spare the machine."""
 

@@ -186,7 +186,7 @@ function SaveButton({ draft, setDraft, server, definition }) {
 function Drawn({ seen, trial, chosen, onSelect, icons }) {
   const still = useMemo(() => (seen?.drawing ? stillRun(seen.drawing, seen.definition) : null), [seen?.drawing]);
   const run = useMemo(() => (trial?.run ? makeRun(trial.run) : null), [trial]);
-  if (seen?.isTooLarge) return html`<section class="card graph" aria-label="Graph"><p class="faint pad">More than 2,000 states are not drawn while they are written.</p></section>`;
+  if (seen?.isTooLarge) return html`<section class="card graph" aria-label="Graph"><p class="faint pad">More than 1,000 states are not drawn while they are written.</p></section>`;
   const shown = run ?? still;
   if (!shown) return html`<section class="card graph" aria-label="Graph"><p class="faint pad">The graph appears as soon as the text can be read.</p></section>`;
   return html`<div class="wb-drawn"><${Graph} run=${shown} at=${shown.length} selected=${chosen} icons=${icons} onSelect=${onSelect} />
