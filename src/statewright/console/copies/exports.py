@@ -64,7 +64,7 @@ def bundled(one: ReadRun, now_ms: int, redactor: Redactor) -> JsonObject:
         "run": run_document(one, now_ms),
         "previous": [event.previous_id for event in one.recorded.shown],
         "details": details,
-        "costs": of_run(one, redactor),
+        "costs": of_run(one, now_ms, redactor),
         "leftOut": left_out,
     }
 

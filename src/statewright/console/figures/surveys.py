@@ -115,6 +115,8 @@ class LoopFigures:
 class Survey:
     """Figures of executions. `taken` counts transitions by source and target; `is_cut`: `MOST_EVENTS` ended it."""
 
+    now_ms: int = 0
+    """Until when executions that run have lasted."""
     states: dict[str, StateFigures] = field(default_factory=dict)
     taken: Counter[tuple[str, str]] = field(default_factory=Counter)
     loops: dict[str, LoopFigures] = field(default_factory=dict)
@@ -127,6 +129,7 @@ class Survey:
     since_ms: int | None = None
     until_ms: int | None = None
     lasted_ms: list[int] = field(default_factory=list)
+    longest_ms: int = 0
     inputs: list[str] = field(default_factory=list)
     is_express: bool = False
 
@@ -139,6 +142,8 @@ class Survey:
         self.events += len(events)
         self.since_ms = min(self.since_ms or view.started_ms, view.started_ms)
         self.until_ms = max(self.until_ms or 0, view.started_ms)
+        lasted_ms = (view.stopped_ms or max(self.now_ms, view.started_ms)) - view.started_ms
+        self.longest_ms = max(self.longest_ms, lasted_ms)
         if view.stopped_ms is not None:
             self.lasted_ms.append(view.stopped_ms - view.started_ms)
         if len(self.inputs) < MOST_SAMPLES:
@@ -226,7 +231,7 @@ class Surveys:
         return survey
 
     async def _made(self, rows: Sequence[Row]) -> Survey:
-        survey = Survey()
+        survey = Survey(self.engine.clock.now_ms())
         slice_: list[tuple[ExecutionView, list[HistoryPage], Program]] = []
         gathered = total = 0
         for row in rows:
