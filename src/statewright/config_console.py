@@ -1,7 +1,7 @@
 """`[console]` of `statewright.toml`: who has to sign in to the console, and what it shows of payloads.
 
 Owns the settings and the form of patterns of redaction. What a pattern hides is `console/redaction.py`'s, who signs in
-`console/sign_in.py`'s.
+`console/signing_in/sign_in.py`'s.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from statewright.console.asked import Answer as Reply
 from statewright.console.asked import Asked, Caller, File, Lines
 from statewright.console.assets import PAGE, assets
 from statewright.console.project import ProjectBoard
-from statewright.console.sign_in import HOW, SIGN_IN, SignIn
+from statewright.console.signing_in.sign_in import HOW, SIGN_IN, SignIn
 from statewright.errors import ApiError, StoreError, shortage
 from statewright.payload import Json, JsonObject, JsonTextError, dump_json, parse_json
 

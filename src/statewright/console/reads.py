@@ -12,25 +12,11 @@ from typing import Final
 from statewright import __version__
 from statewright.api.operations import App
 from statewright.console import (
-    attempt_logs,
     calls,
-    compare,
-    explain,
-    functions,
-    limits,
     live,
-    machine_page,
-    map_runs,
-    queues,
     run_reads,
-    sessions,
-    starting,
-    tokens,
-    waiting,
-    what_if,
-    workbench,
 )
-from statewright.console import calls, executions, live, machines, run_reads
+from statewright.console.actions import starting, tokens
 from statewright.console.analysis import compare, explain, what_if
 from statewright.console.asked import Answer, Asked
 from statewright.console.context import Console
@@ -40,8 +26,25 @@ from statewright.console.figures import costs, heat, occupancy
 from statewright.console.lists import bulk, executions, machines, overview, search
 from statewright.console.project import ProjectBoard
 from statewright.console.recording import reads as recording
-from statewright.console.services import apis, bus, flow, jobs, objects, schedules, tables, topics
+from statewright.console.services import (
+    apis,
+    attempt_logs,
+    bus,
+    flow,
+    functions,
+    jobs,
+    limits,
+    map_runs,
+    objects,
+    queues,
+    schedules,
+    tables,
+    topics,
+    waiting,
+)
+from statewright.console.signing_in import sessions
 from statewright.console.simulations import reads as simulations
+from statewright.console.workbench import machine_page, workbench
 from statewright.errors import ApiError
 from statewright.payload import JsonObject
 
@@ -70,40 +73,41 @@ async def me(console: Console, asked: Asked) -> JsonObject:
 
 READS: Final[Mapping[str, Read]] = {
     "me": me,
-    **attempt_logs.READS,
+    **starting.READS,
+    **tokens.READS,
     **compare.READS,
-    **exports.READS,
     **explain.READS,
+    **exports.READS,
     **costs.READS,
     **heat.READS,
     **occupancy.READS,
-    **functions.READS,
-    **limits.READS,
     **executions.READS,
     **machines.READS,
     **overview.READS,
     **search.READS,
     **live.READS,
-    **machine_page.READS,
-    **map_runs.READS,
-    **queues.READS,
     **recording.READS,
     **run_reads.READS,
     **apis.READS,
+    **attempt_logs.READS,
     **bus.READS,
     **flow.READS,
+    **functions.READS,
     **jobs.READS,
+    **limits.READS,
+    **map_runs.READS,
     **objects.READS,
+    **queues.READS,
     **schedules.READS,
     **tables.READS,
     **topics.READS,
+    **waiting.READS,
     **sessions.READS,
     **simulations.READS,
-    **starting.READS,
-    **tokens.READS,
-    **waiting.READS,
+    **machine_page.READS,
 }
 ACTIONS: Final[Mapping[str, Read]] = {
+    **what_if.ACTIONS,
     **calls.ACTIONS,
     **imports.ACTIONS,
     **bulk.ACTIONS,
@@ -113,7 +117,6 @@ ACTIONS: Final[Mapping[str, Read]] = {
     **tables.ACTIONS,
     **sessions.ACTIONS,
     **simulations.ACTIONS,
-    **what_if.ACTIONS,
     **workbench.ACTIONS,
 }
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from statewright.console.attempt_logs import function_of, of_requests, request_of
+from statewright.console.services.attempt_logs import function_of, of_requests, request_of
 from statewright.interpreter.history import HistoryEvent
 
 ONE, OTHER = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"

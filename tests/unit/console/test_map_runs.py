@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from statewright.console.map_runs import concurrency, errors_of
+from statewright.console.services.map_runs import concurrency, errors_of
 from statewright.interpreter.map_run.state import FAILED, SUCCEEDED, TIMED_OUT, MapChild
 from statewright.payload import Payload
 

@@ -106,21 +106,17 @@ def dev(
 
     root = Path(folder)
     _refuse_other_than_a_folder(root)
-    own_settings = root / SETTINGS_FILE
-    config = config_of(
-        settings or (str(own_settings) if own_settings.is_file() else None), limits, time_scale, isolation
-    )
+    own = root / SETTINGS_FILE
+    config = config_of(settings or (str(own) if own.is_file() else None), limits, time_scale, isolation)
     logs.configure("text", log_level)
-    warn_of_readers(config, Path(settings) if settings is not None else own_settings)
+    warn_of_readers(config, Path(settings) if settings is not None else own)
     place = Path(data) if data is not None else root / DATA_FOLDER
     loader = Loader(
         root, config, frozenset(express), as_json=form == "json", stage=stage, parameters=parameters_of(parameters),
         data=place,
     )  # fmt: skip
-
-    options = ServerOptions(
-        host, port, place, store, config, timeouts=timeouts_of_environment(), project=loader.problems.board
-    )
+    timeouts, board = timeouts_of_environment(), loader.problems.board
+    options = ServerOptions(host, port, place, store, config, timeouts=timeouts, project=board)
     try:
         run_server(options, lambda ready: loader.ready(ready, store))
     except CannotServe as problem:

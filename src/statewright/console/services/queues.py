@@ -9,7 +9,7 @@ from typing import Final
 from statewright.api.operations import App
 from statewright.console.asked import Asked, needed, number
 from statewright.console.context import Console
-from statewright.console.service_figures import values
+from statewright.console.services.service_figures import values
 from statewright.errors import ApiError
 from statewright.metrics.series import MetricId
 from statewright.payload import JsonObject

@@ -8,7 +8,7 @@ from typing import Final
 from statewright.api.operations import App
 from statewright.console.asked import Asked, needed
 from statewright.console.context import Console
-from statewright.console.service_figures import day
+from statewright.console.services.service_figures import day
 from statewright.functions.meter import NAMESPACE
 from statewright.functions.records import Function
 from statewright.payload import JsonObject
