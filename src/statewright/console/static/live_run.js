@@ -7,13 +7,13 @@ import { grown, makeRun, merged } from './model.js';
 
 /**
  * @typedef {{run: import('./model.js').Run | null, queue: any[], last: number, gone: string | null, lost: number,
- *   aways: {fromMs: number, toMs: number}[], since: number}} Held
+ *   aways: {fromMs: number, toMs: number}[], since: number, shownMs: number}} Held
  *   `queue` has deltas that are not shown, `last` is the last event that was received, `lost` how many events a server that
  *   came back does not have.
  */
 
 /** @returns {Held} */
-const nothing = () => ({ run: null, queue: [], last: 0, gone: null, lost: 0, aways: [], since: 0 });
+const nothing = () => ({ run: null, queue: [], last: 0, gone: null, lost: 0, aways: [], since: 0, shownMs: 0 });
 
 /**
  * Reads an execution and follows it. While the page does not follow, what comes is only counted.
@@ -55,7 +55,7 @@ export function useRun(arn, isFollowing) {
         noteServerTime(document.nowMs);
         const { last, aways, since } = held.current;
         const run = makeRun(document);
-        held.current = { ...nothing(), run, last: run.length, lost: Math.max(0, last - run.length), aways, since: since || serverNow() };
+        held.current = { ...nothing(), run, last: run.length, lost: Math.max(0, last - run.length), aways, since: since || serverNow(), shownMs: serverNow() };
         setProblem(null);
         unwatch();
         unwatch = watch(`run:${arn}`, listener, () => held.current.last);
@@ -92,7 +92,9 @@ export function useRun(arn, isFollowing) {
   const head = queue.length ? queue[queue.length - 1].head : run?.head;
   const isRunning = head !== undefined && head.endedMs === null && !gone;
   useTicks(isFollowing && isRunning && isOpen, run ? serverNow() - run.head.startedMs : 0, shows);
-  const shown = run && isFollowing && isRunning && isOpen ? grown(run, serverNow()) : run;
+  // Where it does not follow, time stands still at the last moment that it showed.
+  if (isFollowing && isOpen) held.current.shownMs = serverNow();
+  const shown = run && grown(run, held.current.shownMs);
   return { run: shown, head, isRunning, news: run ? last - run.length : 0, gone, lost, aways, problem, load };
 }
 
