@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import http.client
 import json
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
 from tests.deadlines import until
-from tests.e2e.conftest import ROLE, ended
+from tests.e2e.conftest import ROLE, Server, ended
 
 OWN = {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors"}
 ORDERS = {
@@ -65,6 +66,14 @@ def searched(server: Any, **query: Any) -> list[Any]:
 
 def names(rows: list[Any]) -> list[str]:
     return [row["name"] for row in rows]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory) -> Iterator[Server]:
+    """A server of its own: the numbers below are of all its machines and executions."""
+    running = Server(tmp_path_factory.mktemp("list") / "data")
+    yield running
+    assert running.stop() == 0, running.log.read_text()
 
 
 @pytest.fixture(scope="module")

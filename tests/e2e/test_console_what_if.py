@@ -19,13 +19,13 @@ def orders(server) -> Orders:
 
 
 @pytest.fixture(scope="module")
-def busy(orders) -> str:
+def busy(orders: Orders) -> str:
     """An execution that failed after two attempts of Charge card."""
     return orders.run("busy", ["GatewayBusy", "Declined"])
 
 
 @pytest.fixture(scope="module")
-def fine(orders, busy) -> str:
+def fine(orders: Orders, busy: str) -> str:
     """One that succeeded on the second attempt."""
     return orders.run("fine", ["GatewayBusy", {"id": "c-1"}], cents=700)
 

@@ -17,9 +17,10 @@ from statewright.arn import EXECUTION, parse_arn
 from statewright.clock import Clock
 from statewright.console.asked import Asked, Lines, needed
 from statewright.console.context import Console
-from statewright.console.executions import listed
 from statewright.console.hub import LIST_PAUSE_MS, PAUSE_MS, Hub, ListWatch, RunWatch
+from statewright.console.lists.executions import listed
 from statewright.console.project import ProjectBoard
+from statewright.console.redaction import Redactor
 from statewright.console.runs import Runs
 from statewright.console.subjects import NEVER_MS, Fingerprint, PolledSubject, Subject
 from statewright.errors import ApiError
@@ -97,6 +98,7 @@ class ListSubject:
     app: App
     hub: Hub
     watch: ListWatch
+    redactor: Redactor
     pause_ms: int = 0
     _told_ms: int = 0
     _is_busy: bool = False
@@ -131,7 +133,7 @@ class ListSubject:
                 row = await engine.names.express_row_of(arn)
         except ApiError:
             return None
-        return listed(engine.listing.view(row))
+        return listed(engine.listing.view(row), self.redactor)
 
     def close(self) -> None:
         """See `Subject`."""
@@ -191,7 +193,7 @@ def _run(console: Console, name: str, _asked: Asked, wake: asyncio.Event) -> Sub
 def _list(console: Console, name: str, asked: Asked, wake: asyncio.Event) -> Subject:
     app = console.app_of(asked)
     hub = console.hub_of(app)
-    return ListSubject(name, app, hub, hub.watch_list(wake))
+    return ListSubject(name, app, hub, hub.watch_list(wake), console.redactor)
 
 
 def _project(console: Console, name: str, _asked: Asked, _wake: asyncio.Event) -> Subject:

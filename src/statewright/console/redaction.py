@@ -106,6 +106,17 @@ class Redactor:
             return dump_json(MASK)
         return self._text(payload, None)
 
+    def texts(self, payloads: Sequence[str | None]) -> list[str | None]:
+        """Payloads of one execution as they may be shown: what is hidden in one of them is hidden in the others."""
+        if self.is_hidden:
+            return [None if one is None else MASK for one in payloads]
+        secrets: set[str] = set()
+        shown = [None if one is None else self._text(one, secrets) for one in payloads]
+        if not secrets:
+            return shown
+        hide = _Values(secrets).text
+        return [None if one is None else hide(one) for one in shown]
+
     def value(self, value: Json) -> Json:
         """A document as it may be shown."""
         return self._walk(None).value(value, self._matcher.start, 0)
@@ -234,6 +245,10 @@ class _Values:
         """An event without the values; the same object if it has none."""
         changed = {name: self._value(value, 0) for name, value in _data(event) if self._may_be_in(value)}
         return _with(event, changed)
+
+    def text(self, text: str) -> str:
+        """A text without the values."""
+        return self._text(text, 0)
 
     def _may_be_in(self, value: Json) -> bool:
         """False for a text without any of the values, which need not be read."""

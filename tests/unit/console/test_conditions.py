@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from statewright.config_console import ConsoleSettings
 from statewright.console.lists.conditions import Found, Texts, met, parse
-from statewright.console.lists.search import may_match, texts_of
+from statewright.console.lists.search import may_match, revealed_by
+from statewright.console.redaction import Redactor
 from statewright.engine.executions.views import Head, Tail
 from statewright.errors import ApiError
 from statewright.stores.protocol import Row
@@ -167,8 +169,16 @@ def row_of(texts: Texts) -> Row:
 
 
 def test_a_row_gives_its_texts():
-    assert texts_of(row_of(FAILED)) == FAILED
+    assert revealed_by(Redactor())(row_of(FAILED)) == FAILED
     assert may_match(row_of(TEXTS), parse("HOPPER"))
     assert may_match(row_of(FAILED), parse("error ~ BUSY"))
     assert not may_match(row_of(FAILED), parse("turing"))
     assert not may_match(row_of(FAILED), parse("input.nothing = 3"))
+
+
+def test_hidden_values_are_neither_found_nor_shown_beside_them():
+    redactor = Redactor(ConsoleSettings(redact=("**.password",)))
+    row = row_of(Texts("a", '{"password": "open sesame", "n": 1}', None, "Refused", "no one opens with open sesame"))
+    shown = revealed_by(redactor)(row)
+    assert "sesame" not in f"{shown}"
+    assert shown.error == "Refused"

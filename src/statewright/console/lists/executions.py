@@ -12,6 +12,7 @@ from statewright.arn import parse_arn
 from statewright.console.asked import Asked, number
 from statewright.console.context import Console
 from statewright.console.lists.filters import FAILED, Filters, cursor_of, filters_of, place_of
+from statewright.console.redaction import Redactor
 from statewright.engine.engine import Engine
 from statewright.engine.executions.views import ExecutionView
 from statewright.errors import ApiError
@@ -38,7 +39,7 @@ async def executions(console: Console, asked: Asked) -> JsonObject:
     views = await views_of(app.engine, thin[:limit])
     last = thin[limit - 1] if len(thin) > limit else None
     following = None if last is None else cursor_of((last.started_ms, last.id))
-    return {"executions": [listed(view) for view in views], "next": following, "nowMs": now_ms}
+    return {"executions": [listed(view, console.redactor) for view in views], "next": following, "nowMs": now_ms}
 
 
 async def histogram(console: Console, asked: Asked) -> JsonObject:
@@ -80,8 +81,9 @@ async def views_of(engine: Engine, rows: Sequence[Thin]) -> list[ExecutionView]:
     return [engine.listing.view(row) for row in await engine.listing.rows([row.id for row in rows])]
 
 
-def listed(view: ExecutionView) -> JsonObject:
+def listed(view: ExecutionView, redactor: Redactor) -> JsonObject:
     """An execution as a row of a list."""
+    *_, error, cause = redactor.texts((view.input, view.output, view.error, view.cause))
     return {
         "arn": view.execution_arn,
         "name": view.name,
@@ -91,8 +93,8 @@ def listed(view: ExecutionView) -> JsonObject:
         "status": view.status,
         "startedMs": view.started_ms,
         "stoppedMs": view.stopped_ms,
-        "error": view.error,
-        "cause": view.cause[:200] if view.cause else None,
+        "error": error,
+        "cause": cause[:200] if cause else None,
         "redriveCount": view.redrive_count,
     }
 

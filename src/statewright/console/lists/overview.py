@@ -16,6 +16,7 @@ from statewright.console.lists.curves import curves_of, deepest_queues
 from statewright.console.lists.executions import listed, views_of
 from statewright.console.lists.filters import FAILED, all_machines
 from statewright.console.lists.machines import counted
+from statewright.console.redaction import Redactor
 from statewright.payload import Json, JsonObject
 
 SHOWN: Final = 6
@@ -44,11 +45,11 @@ async def overview(console: Console, asked: Asked) -> JsonObject:
         "machines": len(machines),
         "waiting": await _waiting(app, [row.id for row in oldest if row.started_ms <= now_ms - HOUR_MS], len(oldest)),
         "chart": await curves.of_all(),
-        "oldest": [listed(view) for view in await views_of(app.engine, oldest[:SHOWN])],
-        "failures": [listed(view) for view in await views_of(app.engine, failures)],
+        "oldest": [listed(view, console.redactor) for view in await views_of(app.engine, oldest[:SHOWN])],
+        "failures": [listed(view, console.redactor) for view in await views_of(app.engine, failures)],
         "queues": deepest_queues(recorder, SHOWN),
         "throttled": await curves.throttled(SHOWN),
-        "quarantined": await _quarantined(app),
+        "quarantined": await _quarantined(app, console.redactor),
         "nowMs": now_ms,
     }
 
@@ -64,11 +65,13 @@ async def _waiting(app: App, old: Sequence[int], looked: int) -> JsonObject:
     return {"atLeast": count, "looked": looked, "isWhole": looked < MOST_LOOKED_AT}
 
 
-async def _quarantined(app: App) -> JsonObject:
+async def _quarantined(app: App, redactor: Redactor) -> JsonObject:
     """`{count, executions}`: how many executions a bug in Statewright holds back, and some of them with the reason."""
     held = app.engine.runner.quarantined
     rows = await app.engine.listing.rows(list(held)[:SHOWN])
-    shown: list[Json] = [{**listed(app.engine.listing.view(row)), "reason": held.get(row.id, "")} for row in rows]
+    shown: list[Json] = [
+        {**listed(app.engine.listing.view(row), redactor), "reason": held.get(row.id, "")} for row in rows
+    ]
     return {"count": len(held), "executions": shown}
 
 

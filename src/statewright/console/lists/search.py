@@ -18,6 +18,7 @@ from statewright.console.context import Console
 from statewright.console.lists.conditions import Found, Query, Texts, met, needles
 from statewright.console.lists.executions import MOST_ROWS, listed, newest, views_of
 from statewright.console.lists.filters import Filters, cursor_of, filters_of, place_of
+from statewright.console.redaction import Redactor
 from statewright.engine.executions.views import Head, Tail
 from statewright.payload import Json, JsonObject
 from statewright.stores.protocol import Row, Started, Thin
@@ -56,10 +57,15 @@ class Slice:
     looked: int
 
 
-def texts_of(row: Row) -> Texts:
-    """The texts of a row as they are."""
-    head, tail = Head.decode(row.head), Tail.decode(row.tail)
-    return Texts(row.name.partition(":")[0], head.input, tail.output, tail.error, tail.cause)
+def revealed_by(redactor: Redactor) -> Reveal:
+    """The texts of rows as they may be shown, and so be searched."""
+
+    def texts_of(row: Row) -> Texts:
+        head, tail = Head.decode(row.head), Tail.decode(row.tail)
+        given, *others = redactor.texts((head.input, tail.output, tail.error, tail.cause))
+        return Texts(row.name.partition(":")[0], given or "", *others)
+
+    return texts_of
 
 
 async def search(console: Console, asked: Asked) -> Lines:
@@ -71,12 +77,14 @@ async def search(console: Console, asked: Asked) -> Lines:
     app = console.app_of(asked)
     filters = await filters_of(app, asked.given)
     limit = max(1, min(number(asked.given, "limit", PAGE_ROWS), MOST_ROWS))
-    return Lines(_lines(app, filters, place_of(asked.given), limit))
+    return Lines(_lines(app, filters, place_of(asked.given), limit, console.redactor))
 
 
-async def _lines(app: App, filters: Filters, after: Started | None, limit: int) -> AsyncIterator[Json]:
+async def _lines(
+    app: App, filters: Filters, after: Started | None, limit: int, redactor: Redactor
+) -> AsyncIterator[Json]:
     found = looked = 0
-    async for part in slices(app, filters, after, texts_of):
+    async for part in slices(app, filters, after, revealed_by(redactor)):
         looked += part.looked
         hits = part.hits[: limit - found]
         place = part.place
@@ -84,7 +92,7 @@ async def _lines(app: App, filters: Filters, after: Started | None, limit: int) 
             # Those behind the last one that fits are found again.
             place = (hits[-1].row.started_ms, hits[-1].row.id)
         if hits:
-            yield {"rows": await _rows(app, hits)}
+            yield {"rows": await _rows(app, hits, redactor)}
         found += len(hits)
         back_ms, cursor = (place[0], cursor_of(place)) if place else (None, None)
         yield {"looked": looked, "lookedBackMs": back_ms, "cursor": cursor}
@@ -94,12 +102,12 @@ async def _lines(app: App, filters: Filters, after: Started | None, limit: int) 
     yield {"next": None, "nowMs": app.clock.now_ms()}
 
 
-async def _rows(app: App, hits: Sequence[Hit]) -> list[Json]:
+async def _rows(app: App, hits: Sequence[Hit], redactor: Redactor) -> list[Json]:
     of = {hit.row.id: hit.found for hit in hits}
     rows: list[Json] = []
     for view in await views_of(app.engine, [hit.row for hit in hits]):
         found = of[view.id]
-        row: JsonObject = listed(view)
+        row: JsonObject = listed(view, redactor)
         if found is not None:
             row["found"] = {"where": found.where, "before": found.before, "match": found.match, "after": found.after}
         rows.append(row)
