@@ -19,6 +19,7 @@ MOST_NAMES = 3
 """More names of our services than these, side by side, are a table of services."""
 TABLES = {
     "asl/checks/fields.py": "what tasks of the cloud service may be given",
+    "console/calls.py": "which operations the console's page may call",
     "cost/execution_usage.py": "whose prices are known",
     "functions/invoke_settings.py": "what destinations the cloud service has",
     "graph/services.py": "what drawings show of the services of the cloud, of which ours are a few",

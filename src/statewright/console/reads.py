@@ -17,16 +17,15 @@ from statewright.console import (
     executions,
     functions,
     limits,
-    machine_page,
     machines,
     map_runs,
     queues,
     run_reads,
     waiting,
-    workbench,
 )
 from statewright.console.asked import Answer, Asked
 from statewright.console.context import Console
+from statewright.console.definitions import machine_page, workbench
 from statewright.console.drawings import icons
 from statewright.errors import ApiError
 from statewright.payload import JsonObject

@@ -74,7 +74,7 @@ class TrialWorkers:
 
 async def _asked(kind: str, request: JsonObject) -> JsonObject:
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-P", "-m", "statewright.console.trial_worker",
+        sys.executable, "-P", "-m", "statewright.console.definitions.trial_worker",
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
         start_new_session=True,
     )  # fmt: skip
@@ -100,7 +100,7 @@ def main() -> None:
     os.nice(5)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CPU, (WORK_SECONDS, WORK_SECONDS + 2))
-    from statewright.console import trial_runs
+    from statewright.console.definitions import trial_runs
     from statewright.engine.heavy.forked_trial import address_space
 
     kinds: Mapping[str, Callable[[JsonObject], JsonObject]] = {"run": trial_runs.trial_run, "pin": trial_runs.pin}

@@ -17,9 +17,9 @@ from statewright.asl.reader import MAX_CHARACTERS
 from statewright.clock import Clock
 from statewright.console.asked import Answer, Asked, Lines, document, text_of
 from statewright.console.context import Console
+from statewright.console.definitions.trial_runs import found_json
+from statewright.console.definitions.trial_worker import Room, TrialWorkers
 from statewright.console.drawings import drawing
-from statewright.console.trial_runs import found_json
-from statewright.console.trial_worker import Room, TrialWorkers
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject, dump_json
 from statewright.virtual_clock import VIRTUAL_START_MS
