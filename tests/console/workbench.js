@@ -83,6 +83,7 @@ async function workbench(page, look) {
   await page.goto(`${address}/console/workbench`);
   await page.locator('textarea.plaintext').fill('{"StartAt": "A"}');
   await page.locator('.wb-problems button').first().click();
+  await page.waitForFunction(() => document.activeElement?.className === 'plaintext');
   const plain = await page.evaluate(() => document.activeElement?.className);
   await page.unroute('**/vendor_editor.js');
   return { look: look.name, first, ran, saved, file, tried, output, problems, left, old, kept, markup, names, wide, plain };

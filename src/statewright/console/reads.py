@@ -21,6 +21,7 @@ from statewright.console.analysis import compare, explain, what_if
 from statewright.console.asked import Answer, Asked
 from statewright.console.context import Console
 from statewright.console.copies import exports, imports
+from statewright.console.definitions import machine_page, workbench
 from statewright.console.drawings import icons
 from statewright.console.figures import costs, heat, occupancy
 from statewright.console.lists import bulk, executions, machines, overview, search
@@ -44,7 +45,6 @@ from statewright.console.services import (
 )
 from statewright.console.signing_in import sessions
 from statewright.console.simulations import reads as simulations
-from statewright.console.workbench import machine_page, workbench
 from statewright.errors import ApiError
 from statewright.payload import JsonObject
 
@@ -78,6 +78,7 @@ READS: Final[Mapping[str, Read]] = {
     **compare.READS,
     **explain.READS,
     **exports.READS,
+    **machine_page.READS,
     **costs.READS,
     **heat.READS,
     **occupancy.READS,
@@ -104,12 +105,12 @@ READS: Final[Mapping[str, Read]] = {
     **waiting.READS,
     **sessions.READS,
     **simulations.READS,
-    **machine_page.READS,
 }
 ACTIONS: Final[Mapping[str, Read]] = {
     **what_if.ACTIONS,
     **calls.ACTIONS,
     **imports.ACTIONS,
+    **workbench.ACTIONS,
     **bulk.ACTIONS,
     **bus.ACTIONS,
     **objects.ACTIONS,
@@ -117,7 +118,6 @@ ACTIONS: Final[Mapping[str, Read]] = {
     **tables.ACTIONS,
     **sessions.ACTIONS,
     **simulations.ACTIONS,
-    **workbench.ACTIONS,
 }
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from statewright.console.workbench import trial_runs
-from statewright.console.workbench.trial_runs import pin, trial_run
+from statewright.console.definitions import trial_runs
+from statewright.console.definitions.trial_runs import pin, trial_run
 
 PASS = {"StartAt": "A", "States": {"A": {"Type": "Pass", "End": True}}}
 LOOP = {

@@ -1,24 +1,18 @@
 // A part of a page whose module is loaded when it is first shown.
 
 import { html, useEffect, useState } from './vendor.js';
-import { Problem } from './parts.js';
 
-/** @type {Map<() => Promise<any>, any>} */
-const loaded = new Map();
-
-/** @param {{load: () => Promise<any>, props: Record<string, any>}} props  `load` gives the component, and is always the same function */
-export function Later({ load, props }) {
-  const [turn, setTurn] = useState(0);
-  const [problem, setProblem] = useState(/** @type {Error | null} */ (null));
+/** @param {{load: () => Promise<any>} & Record<string, unknown>} props  `load` gives the component; it gets the others */
+export function Later({ load, ...props }) {
+  const [found, setFound] = useState(/** @type {{Part: any} | null} */ (null));
+  const [isMissing, setMissing] = useState(false);
   useEffect(() => {
-    if (loaded.has(load)) return;
-    load().then((found) => {
-      loaded.set(load, found);
-      setProblem(null);
-      setTurn(turn + 1);
-    }, () => setProblem(new Error('A part of the page could not be loaded.')));
-  }, [load, turn]);
-  const Part = loaded.get(load);
-  if (Part) return html`<${Part} ...${props} />`;
-  return problem ? html`<${Problem} problem=${problem} again=${() => setTurn(turn + 1)} />` : html`<p class="faint pad">Reading…</p>`;
+    let isCurrent = true;
+    load().then((Part) => isCurrent && setFound({ Part }), () => isCurrent && setMissing(true));
+    return () => {
+      isCurrent = false;
+    };
+  }, [load]);
+  if (isMissing) return html`<p class="fail pad" role="alert">A part of the page could not be loaded.</p>`;
+  return found ? html`<${found.Part} ...${props} />` : html`<p class="faint pad">Reading…</p>`;
 }

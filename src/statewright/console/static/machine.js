@@ -52,7 +52,7 @@ export function Page({ route: { id: arn, query }, server }) {
   const props = { arn, machine, shown, server, query, set, again: load };
   return html`${trouble}<${Head} ...${props} />
     <${Tabs} items=${tabs.map(([key, title]) => [key, title])} chosen=${chosen[0]} label="Parts of the state machine" panel="machinetab" look="wb-tabs" onChoose=${(/** @type {string} */ key) => go(format('machine', arn, { tab: key }), true)} />
-    <div class="machinebody" role="tabpanel" id="machinetab" aria-labelledby=${`machinetab-${chosen[0]}`} tabindex="0"><${Later} key=${chosen[0]} load=${chosen[2]} props=${props} /></div>`;
+    <div class="machinebody" role="tabpanel" id="machinetab" aria-labelledby=${`machinetab-${chosen[0]}`} tabindex="0"><${Later} key=${chosen[0]} load=${chosen[2]} ...${props} /></div>`;
 }
 
 /** A machine or version; of an alias, the version that most of its executions run. @param {string} arn */

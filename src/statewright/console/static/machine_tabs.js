@@ -23,7 +23,7 @@ export function MachineGraph({ arn, server, query, set }) {
   const state = query.state ? definitionOf(found.definition, query.state) : null;
   return html`<div class=${state ? 'stage tall2' : 'tall'}><${Graph} run=${run} at=${0} selected=${state ? query.state : ''} icons=${server?.icons} onSelect=${(/** @type {string} */ name) => set({ state: name })} />
     ${state ? html`<aside class="inspector card" aria-label="State"><header class="what"><div><h2><bdi>${query.state}</bdi></h2><p class="faint"><bdi>${String(state.Type ?? '')}</bdi></p></div>
-      <button class="plain" aria-label="Close" onClick=${() => set({ state: null })}><${Icon} name="cross" size=${13} /></button></header><div class="tabbody"><${Json} value=${state} /></div></aside>` : null}</div>`;
+      <button class="plain" aria-label="Close" onClick=${() => set({ state: null })}><${Icon} name="cross" size=${13} /></button></header><div class="tabbody" tabindex="0" role="region" aria-label="Definition of the state"><${Json} value=${state} /></div></aside>` : null}</div>`;
 }
 
 /** @param {import('./machine.js').TabProps} props */

@@ -77,7 +77,7 @@ export function Page({ route: { query }, server }) {
         chosen=${tab} label="Tools" panel="tool" onChoose=${(/** @type {string} */ one) => set({ tab: one })} />
       <div class="toolbody" role="tabpanel" id="tool" aria-labelledby=${`tool-${tab}`} tabindex="0">
         ${tab === 'problems' ? html`<${Problems} found=${problems} more=${seen?.more ?? 0} isRead=${seen !== null} onPlace=${(/** @type {any} */ one) => setPlace({ line: one.line, column: one.column, turn: (place?.turn ?? 0) + 1 })} />`
-          : html`<${Later} key=${tab} load=${PARTS[tab]} props=${shared} />`}</div></section>`;
+          : html`<${Later} key=${tab} load=${PARTS[tab]} ...${shared} />`}</div></section>`;
 }
 
 /** @param {any} found  as DescribeStateMachine answers */
@@ -179,7 +179,7 @@ function SaveButton({ draft, setDraft, server, definition }) {
   const why = !may ? 'This sign-in may only read.' : definition === null ? 'The text cannot be read; see the problems.' : '';
   return html`${draft.source ? html`<button class="action" disabled=${Boolean(why)} title=${why} onClick=${() => setOpen('machine')}>Save as…</button>` : null}
     <button class="action primary" disabled=${Boolean(why)} title=${why} onClick=${() => setOpen(draft.source ? 'version' : 'machine')}>Save</button>
-    ${isOpen && definition !== null ? html`<${Later} load=${PARTS[isOpen]} props=${{ draft, setDraft, server, definition, onClose: () => setOpen('') }} />` : null}`;
+    ${isOpen && definition !== null ? html`<${Later} load=${PARTS[isOpen]} draft=${draft} setDraft=${setDraft} server=${server} definition=${definition} onClose=${() => setOpen('')} />` : null}`;
 }
 
 /** @param {any} props */

@@ -12,9 +12,13 @@ from typing import Final
 from statewright.arn import parse_arn
 from statewright.console.asked import Asked, needed
 from statewright.console.context import Console
+from statewright.console.definitions.workbench import WORKERS, compared
 from statewright.console.drawings import drawing
 from statewright.console.redaction import MASK
-from statewright.console.workbench.workbench import WORKERS, compared
+<<<<<<<< HEAD:src/statewright/console/workbench/machine_page.py
+from statewright.console.definitions.workbench import WORKERS, compared
+========
+>>>>>>>> w-workbench:src/statewright/console/definitions/machine_page.py
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject, parse_json
 from statewright.simulator.case_writing import instant_text
