@@ -15,10 +15,6 @@ from statewright.console.context import Console
 from statewright.console.definitions.workbench import WORKERS, compared
 from statewright.console.drawings import drawing
 from statewright.console.redaction import MASK
-<<<<<<<< HEAD:src/statewright/console/workbench/machine_page.py
-from statewright.console.definitions.workbench import WORKERS, compared
-========
->>>>>>>> w-workbench:src/statewright/console/definitions/machine_page.py
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject, parse_json
 from statewright.simulator.case_writing import instant_text

@@ -74,11 +74,7 @@ class TrialWorkers:
 
 async def _asked(kind: str, request: JsonObject) -> JsonObject:
     process = await asyncio.create_subprocess_exec(
-<<<<<<<< HEAD:src/statewright/console/workbench/trial_worker.py
         sys.executable, "-P", "-m", "statewright.console.definitions.trial_worker",
-========
-        sys.executable, "-P", "-m", "statewright.console.definitions.trial_worker",
->>>>>>>> w-workbench:src/statewright/console/definitions/trial_worker.py
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
         start_new_session=True,
     )  # fmt: skip
@@ -104,11 +100,7 @@ def main() -> None:
     os.nice(5)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CPU, (WORK_SECONDS, WORK_SECONDS + 2))
-<<<<<<<< HEAD:src/statewright/console/workbench/trial_worker.py
     from statewright.console.definitions import trial_runs
-========
-    from statewright.console.definitions import trial_runs
->>>>>>>> w-workbench:src/statewright/console/definitions/trial_worker.py
     from statewright.engine.heavy.forked_trial import address_space
 
     kinds: Mapping[str, Callable[[JsonObject], JsonObject]] = {"run": trial_runs.trial_run, "pin": trial_runs.pin}

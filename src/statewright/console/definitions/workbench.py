@@ -20,11 +20,6 @@ from statewright.console.context import Console
 from statewright.console.definitions.trial_runs import found_json
 from statewright.console.definitions.trial_worker import Room, TrialWorkers
 from statewright.console.drawings import drawing
-<<<<<<<< HEAD:src/statewright/console/workbench/workbench.py
-from statewright.console.definitions.trial_runs import found_json
-from statewright.console.definitions.trial_worker import Room, TrialWorkers
-========
->>>>>>>> w-workbench:src/statewright/console/definitions/workbench.py
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject, dump_json
 from statewright.virtual_clock import VIRTUAL_START_MS
