@@ -254,7 +254,11 @@ class Buses:
 
     def _show(self, bus: str, event: Event) -> None:
         for on_event in self._taps:
-            on_event(bus, event)
+            try:
+                on_event(bus, event)
+            except Exception:
+                # The event is on the bus, whether it can be shown or not.
+                log.exception("a watcher of event buses failed because of a bug in Statewright")
 
     def event(
         self, source: str, detail_type: str, detail: Json, resources: Iterable[str], at_ms: int | None = None
