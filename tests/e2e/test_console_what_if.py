@@ -14,18 +14,18 @@ from tests.e2e.recorded_orders import Orders, asked, posted
 
 
 @pytest.fixture(scope="module")
-def orders(server) -> Orders:
+def orders(server: Any) -> Orders:
     return Orders(server, "what-if-orders")
 
 
 @pytest.fixture(scope="module")
-def busy(orders) -> str:
+def busy(orders: Orders) -> str:
     """An execution that failed after two attempts of Charge card."""
     return orders.run("busy", ["GatewayBusy", "Declined"])
 
 
 @pytest.fixture(scope="module")
-def fine(orders, busy) -> str:
+def fine(orders: Orders, busy: str) -> str:
     """One that succeeded on the second attempt."""
     return orders.run("fine", ["GatewayBusy", {"id": "c-1"}], cents=700)
 
