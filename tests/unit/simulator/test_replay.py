@@ -7,7 +7,8 @@ from typing import Any
 from statewright.asl.compile import compile_definition
 from statewright.payload import dump_json
 from statewright.simulator.judging import Judgement, Machine, judge
-from statewright.simulator.replay import Mock, Returned
+from statewright.simulator.mocks import Returned
+from statewright.simulator.replay import Mock
 from statewright.simulator.script import load_script
 from statewright.simulator.simulate import Simulation, make_identity
 
@@ -54,7 +55,7 @@ def test_a_shorter_timeout_ends_a_call_before_its_recorded_answer():
 
 def test_answers_belong_to_visits_and_attempts():
     retry = [{"ErrorEquals": ["Busy"], "MaxAttempts": 2}]
-    loop = {
+    loop: dict[str, dict[str, Any]] = {
         "T": {**TASK, "Retry": retry, "ResultPath": "$.n", "Next": "C"}, "D": {"Type": "Succeed"},
         "C": {"Type": "Choice", "Choices": [{"Variable": "$.n", "NumericEquals": 2, "Next": "D"}], "Default": "T"},
     }  # fmt: skip
