@@ -30,7 +30,9 @@ from statewright.assembly import NO_HOOKS, Hooks, System, assemble
 from statewright.background import Background
 from statewright.clock import RealClock
 from statewright.config import DEFAULT_PORT, Config
+from statewright.console.console import PATH as CONSOLE_PATH
 from statewright.console.console import ConsoleApp
+from statewright.console.project import ProjectBoard
 from statewright.engine.engine import Engine
 from statewright.engine.executions.views import StatusChange
 from statewright.errors import InUse, Unavailable
@@ -88,6 +90,8 @@ class ServerOptions:
     """Wait while another server has the store, and take over when that one ends."""
     hooks: Hooks = NO_HOOKS
     """Test cases of a mock file stand here; otherwise nothing."""
+    project: ProjectBoard | None = None
+    """What `statewright dev` finds in its folder, for the console."""
     prepare: Callable[[System], Awaitable[None]] | None = None
     """Called once the system is assembled, before it starts. Raises: CannotServe, StoreError."""
 
@@ -101,6 +105,11 @@ class Ready:
     pid: int
     isolation: str = "none"
     """Level of isolation of handlers."""
+
+    @property
+    def console(self) -> str:
+        """The address of the console."""
+        return self.endpoint + CONSOLE_PATH
 
     @property
     def line(self) -> str:
@@ -181,7 +190,8 @@ async def _serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> N
     check = _StoreCheck()
     api = Api(
         system.app, origins, body_bytes, lambda: _samples(system, listens, check.sample()),
-        lambda: check.state, lambda: system.app.integrations.volatile.played, ConsoleApp(system.app, origins),
+        lambda: check.state, lambda: system.app.integrations.volatile.played,
+        ConsoleApp(system.app, origins, options.project),
     )  # fmt: skip
     deadline = StopDeadline(options.timeouts.stop_seconds, lambda: _left_unwritten(engine))
     listens = listener(api, lambda: on_ready(ready), options.timeouts, deadline.begin)

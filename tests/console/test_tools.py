@@ -28,10 +28,11 @@ def test_the_modules_are_typed(tools):
     run([str(tools / ".bin" / "tsc"), "-p", str(HERE / "tsconfig.json")])
 
 
-def test_the_pure_modules(tmp_path):
+@pytest.mark.parametrize("program", ["modules.js", "modules_insight.js"])
+def test_the_pure_modules(tmp_path, program):
     if shutil.which("node") is None:
         pytest.skip("there is no node")
-    for path in (*FOLDER.glob("*.js"), HERE / "modules.js"):
+    for path in (*FOLDER.glob("*.js"), HERE / program):
         shutil.copy(path, tmp_path)
     (tmp_path / "package.json").write_text('{"type": "module"}')
-    run(["node", "modules.js"], cwd=tmp_path)
+    run(["node", program], cwd=tmp_path)

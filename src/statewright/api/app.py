@@ -33,6 +33,7 @@ from statewright.api.protocols.wire import Answer, Disconnected, Incoming, Messa
 from statewright.api.routing import (
     UNSIGNED_FORM,
     Route,
+    bucket_in_host,
     form_route,
     linked_account,
     linked_service,
@@ -119,6 +120,9 @@ class Api:
             return
         if self.pages is not None and _is_for_pages(scope, headers):
             await self.pages(scope, receive, send)
+            return
+        if self.pages is not None and _is_visitor(scope, headers):
+            await _send(send, _nothing, Answer(302, b"", headers=((b"location", b"/console"),)), handling)
             return
         try:
             is_verified = self._is_verified(scope, headers)
@@ -409,6 +413,21 @@ class _Handling:
 _NO_SERVICE: Final = JsonWire("")
 _NO_SERVICE_BY_FORM: Final = QueryWire("unknown")
 """Write refusals for requests to services that are not served here."""
+
+
+def _is_visitor(scope: Message, headers: Mapping[str, str]) -> bool:
+    """True for a browser that a user has pointed at the server's address itself. Programs do not accept HTML by name; a
+    signed request, or one to a bucket's host, is for S3.
+    """
+    return (
+        scope["path"] == "/"
+        and not scope["query_string"]
+        and scope["method"] in ("GET", "HEAD")
+        and "text/html" in headers.get("accept", "")
+        and "authorization" not in headers
+        and headers.get("sec-fetch-mode", "navigate") == "navigate"
+        and bucket_in_host(headers.get("host", "")) is None
+    )
 
 
 def _is_for_pages(scope: Message, headers: Mapping[str, str]) -> bool:

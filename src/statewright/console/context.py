@@ -16,6 +16,7 @@ from statewright.console.project import ProjectBoard
 from statewright.console.recording.recorder import ExpressRecorder, no_recording
 from statewright.console.redaction import Redactor
 from statewright.console.runs import ReadRun, Runs
+from statewright.console.simulations.runner import Simulations
 from statewright.console.subjects import Polls
 from statewright.errors import ApiError
 from statewright.interpreter.history import HistoryEvent
@@ -54,6 +55,7 @@ class Console:
     _recorders: dict[str, ExpressRecorder] = field(default_factory=dict)
     redactor: Redactor = field(init=False)
     """Hides payloads; everything that shows one asks it."""
+    _simulations: Simulations | None = None
 
     def __post_init__(self) -> None:
         self.redactor = Redactor(self.app.config.console)
@@ -88,6 +90,13 @@ class Console:
         if region not in self._surveys:
             self._surveys[region] = Surveys(app.engine, self.redactor)
         return self._surveys[region]
+
+    @property
+    def simulations(self) -> Simulations:
+        """The simulations of this server, whatever their region."""
+        if self._simulations is None:
+            self._simulations = Simulations(self.app.engine.settings.data, self.app.clock)
+        return self._simulations
 
     def express_of(self, app: App) -> ExpressRecorder:
         """The recorder of Express executions of an application's region."""

@@ -15,17 +15,21 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 from statewright.clock import Timer
 from statewright.engine.engine import Engine
 from statewright.engine.executions.views import Head, StatusChange
 from statewright.interpreter.history import HistoryEvent
+from statewright.payload import JsonObject
 
 PAUSE_MS: Final = 100
 """Between two deltas of a run."""
-MOST_CHANGES: Final = 1_000
-"""So many changes of status are remembered; a watcher that has missed more reads its list again."""
+LIST_PAUSE_MS: Final = 500
+"""Between two batches of changes of a list. Batches of all watchers are at the same instants."""
+MOST_CHANGES: Final = 100
+"""A watcher that has missed more changes of status reads its list again: that costs less than so many rows."""
 
 
 @dataclass(slots=True)
@@ -46,6 +50,19 @@ class ListWatch:
 
 
 @dataclass(slots=True)
+class Batch:
+    """Changes between two numbers. `arns` is None if there were too many; `rows` has what the first watcher has read of
+    them, for all.
+    """
+
+    first: int
+    last: int
+    arns: list[str] | None
+    rows: list[JsonObject] | None = None
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+@dataclass(slots=True)
 class Hub:
     """Notes what pages watch in one region."""
 
@@ -55,6 +72,8 @@ class Hub:
     _runs: dict[str, list[RunWatch]] = field(default_factory=dict)
     _lists: list[ListWatch] = field(default_factory=list)
     _changed: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_CHANGES))
+    _batch: Batch | None = None
+    _tick: int = 0
     _leave_history: Callable[[], None] | None = None
     _leave_changes: list[Callable[[], None]] = field(default_factory=list)
     _stirred: dict[asyncio.Event, None] = field(default_factory=dict)
@@ -88,13 +107,19 @@ class Hub:
             ]  # fmt: skip
         return watch
 
-    def taken(self, watch: ListWatch) -> list[str] | None:
-        """The ARNs of the executions that have changed since the last call, each once; None if there were too many."""
-        missed, watch.seen = self.changes - watch.seen, self.changes
-        if missed > len(self._changed):
-            return None
-        found = list(self._changed)[len(self._changed) - missed :]
-        return list(dict.fromkeys(found))
+    def taken(self, watch: ListWatch) -> Batch:
+        """The executions that have changed since the last call, each once. Watchers that come at the same time get the
+        same batch.
+        """
+        tick = self.engine.clock.now_ms() // LIST_PAUSE_MS
+        if self._batch is None or self._tick != tick or self._batch.first != watch.seen:
+            missed = self.changes - watch.seen
+            arns = None
+            if missed <= min(MOST_CHANGES, len(self._changed)):
+                arns = list(dict.fromkeys(islice(reversed(self._changed), missed)))
+            self._tick, self._batch = tick, Batch(watch.seen, self.changes, arns)
+        watch.seen = self._batch.last
+        return self._batch
 
     def leave(self, watch: RunWatch | ListWatch) -> None:
         """Take a watcher out; the last one of its kind ends the notes."""
@@ -114,6 +139,7 @@ class Hub:
                 leave()
             self._leave_changes = []
             self._changed.clear()
+            self._batch = None
         if not self.is_listening and self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -18,7 +18,7 @@ from statewright.clock import Clock
 from statewright.console.asked import Asked, Lines, needed
 from statewright.console.context import Console
 from statewright.console.executions import listed
-from statewright.console.hub import PAUSE_MS, Hub, ListWatch, RunWatch
+from statewright.console.hub import LIST_PAUSE_MS, PAUSE_MS, Hub, ListWatch, RunWatch
 from statewright.console.project import ProjectBoard
 from statewright.console.runs import Runs
 from statewright.console.subjects import NEVER_MS, Fingerprint, PolledSubject, Subject
@@ -27,11 +27,10 @@ from statewright.payload import Json, JsonObject
 
 BEAT_MS: Final = 15_000
 """A line at least so often: a page that hears nothing for longer connects anew."""
-LIST_PAUSE_MS: Final = 500
+BUSY_LIST_PAUSE_MS: Final = 2_000
+"""After a line that has pages read their lists again."""
 PROJECT_PAUSE_MS: Final = 500
 MOST_SUBJECTS: Final = 20
-MOST_ROWS: Final = 200
-"""Of one line of a list; a page whose list changes faster reads it again."""
 
 
 @dataclass(slots=True)
@@ -98,22 +97,30 @@ class ListSubject:
     app: App
     hub: Hub
     watch: ListWatch
-    pause_ms: int = LIST_PAUSE_MS
+    pause_ms: int = 0
+    _told_ms: int = 0
+    _is_busy: bool = False
 
     @property
     def wanted_ms(self) -> int:
-        """See `Subject`."""
-        return NEVER_MS if self.watch.seen == self.hub.changes else 0
+        """See `Subject`: the next instant at which all lists are read together."""
+        if self.watch.seen == self.hub.changes:
+            return NEVER_MS
+        pause_ms = BUSY_LIST_PAUSE_MS if self._is_busy else LIST_PAUSE_MS
+        return self._told_ms + pause_ms - self._told_ms % LIST_PAUSE_MS
 
     async def read(self) -> list[JsonObject]:
         """See `Subject`."""
-        arns = self.hub.taken(self.watch)
-        if arns is not None:
-            arns = [arn for arn in arns if parse_arn(arn).label is None]
-        if arns is None or len(arns) > MOST_ROWS:
+        self._told_ms = self.hub.engine.clock.now_ms()
+        batch = self.hub.taken(self.watch)
+        self._is_busy = batch.arns is None
+        if batch.arns is None:
             return [{"subject": self.name, "resync": True}]
-        rows = [row for arn in arns if (row := await self._row(arn)) is not None]
-        return [{"subject": self.name, "rows": rows}] if rows else []
+        async with batch.lock:
+            if batch.rows is None:
+                arns = [arn for arn in batch.arns if parse_arn(arn).label is None]
+                batch.rows = [row for arn in arns if (row := await self._row(arn)) is not None]
+        return [{"subject": self.name, "rows": batch.rows}] if batch.rows else []
 
     async def _row(self, arn: str) -> JsonObject | None:
         engine = self.app.engine

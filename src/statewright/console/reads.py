@@ -20,6 +20,7 @@ from statewright.console.drawings import icons
 from statewright.console.figures import costs, heat, occupancy
 from statewright.console.project import ProjectBoard
 from statewright.console.recording import reads as recording
+from statewright.console.simulations import reads as simulations
 from statewright.errors import ApiError
 from statewright.payload import JsonObject
 
@@ -53,11 +54,13 @@ READS: Final[Mapping[str, Read]] = {
     **costs.READS,
     **exports.READS,
     **recording.READS,
+    **simulations.READS,
 }
 ACTIONS: Final[Mapping[str, Read]] = {
     **calls.ACTIONS,
     **what_if.ACTIONS,
     **imports.ACTIONS,
+    **simulations.ACTIONS,
 }
 
 

@@ -17,7 +17,7 @@ from statewright.console.redaction import Redactor, RunRedaction
 from statewright.cost.bill import bill
 from statewright.cost.execution_usage import CallMeter, TransitionCounter
 from statewright.cost.prices import PriceTable, load
-from statewright.cost.usage import Usage
+from statewright.cost.usage import Usage, add_express
 from statewright.engine.executions.views import ExecutionView
 from statewright.interpreter.history import HistoryEvent
 from statewright.interpreter.state import ExecutionState, Identity
@@ -107,7 +107,9 @@ class Recorded:
         ended = ENDS.get(last.type) if last is not None else None
         usage = Usage()
         transitions = self._transitions.transitions
-        if transitions:
+        if shown.type == "EXPRESS":
+            add_express(usage, (last.at_ms if last is not None else shown.started_ms) - shown.started_ms)
+        elif transitions:
             usage.add("states.transitions", transitions)
         usage.merge(self._calls.usage)
         details = (last.details or {}) if last is not None and ended is not None else {}

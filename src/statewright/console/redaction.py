@@ -25,9 +25,10 @@ from statewright.payload import Json, JsonTextError, dump_json, parse_json
 MASK: Final = "•••"
 ALWAYS: Final = ("**.SecretString", "**.SecretBinary")
 LEAST_SECRET: Final = 6
-MOST_WITHIN: Final = 200
+MOST_WITHIN: Final = 100
 """Values that are looked for within longer texts; further ones are hidden only where they stand alone."""
 _DEEPEST: Final = 300
+_PLAIN: Final = re.compile(r"[A-Za-z0-9 _.:,;@+=#*!?-]+")
 _BEGIN: Final = re.compile(r"\s*(?:\{\s*[\"}]|\[)")
 _MOST_TRANSITIONS: Final = 20_000
 STRUCTURE: Final = frozenset({
@@ -153,27 +154,28 @@ class RunRedaction:
         self._redactor = redactor
         self._secrets: set[str] = set()
         self._values: _Values | None = None
-        self.has_more = False
-        """True if the last events had values that were not known before: those before them have to be looked at again.
-        """
+        self._latest: _Values | None = None
+
+    @property
+    def has_more(self) -> bool:
+        """True if the last events had values that were not known before: `again` hides them in those before."""
+        return self._latest is not None
 
     def note(self, events: Sequence[HistoryEvent]) -> list[HistoryEvent]:
         """Events that follow those noted before, as they may be shown."""
         found: set[str] = set()
         shown = [self._redactor.event(event, found) for event in events]
         more = {one for one in found if len(one) >= LEAST_SECRET} - self._secrets
-        self.has_more = bool(more)
+        self._latest = _Values(more) if more else None
         if more:
             self._secrets |= more
             self._values = _Values(self._secrets)
-        return self.again(shown)
+        return shown if self._values is None else [self._values.event(event) for event in shown]
 
-    def again(self, shown: list[HistoryEvent]) -> list[HistoryEvent]:
-        """Events without the values that are known by now."""
-        values = self._values
-        if values is None:
-            return shown
-        return [_with(event, {name: values.member(value) for name, value in _data(event)}) for event in shown]
+    def again(self, shown: Sequence[HistoryEvent]) -> list[HistoryEvent]:
+        """Events noted before the last ones, without the values that those had."""
+        latest = self._latest
+        return list(shown) if latest is None else [latest.event(event) for event in shown]
 
 
 @dataclass(slots=True)
@@ -223,11 +225,19 @@ class _Values:
     def __init__(self, secrets: set[str]) -> None:
         self._all = secrets
         longest = sorted(secrets, key=lambda one: (-len(one), one))[:MOST_WITHIN]
+        # Others are written with escapes in JSON, in one of several ways.
+        are_plain = len(secrets) <= MOST_WITHIN and all(_PLAIN.fullmatch(one) for one in secrets)
+        self._plain_ones = secrets if are_plain else None
         self._within = re.compile("|".join(re.escape(one) for one in longest))
 
-    def member(self, value: Json) -> Json:
-        """A member of an event."""
-        return self._value(value, 0)
+    def event(self, event: HistoryEvent) -> HistoryEvent:
+        """An event without the values; the same object if it has none."""
+        changed = {name: self._value(value, 0) for name, value in _data(event) if self._may_be_in(value)}
+        return _with(event, changed)
+
+    def _may_be_in(self, value: Json) -> bool:
+        """False for a text without any of the values, which need not be read."""
+        return self._plain_ones is None or not isinstance(value, str) or any(one in value for one in self._plain_ones)
 
     def _value(self, value: Json, depth: int) -> Json:
         if depth > _DEEPEST:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from statewright.console import payloads
-from statewright.console.asked import Asked, File, needed, number
+from statewright.console.asked import Answer, Asked, File, needed, number
 from statewright.console.context import Console
 from statewright.console.runs import ReadRun
 from statewright.errors import ApiError
@@ -63,4 +64,9 @@ def _svg(one: ReadRun) -> bytes:
     return render_svg(graph, title=f"{one.view.name}, {one.view.status}").encode()
 
 
-READS: Final = {"run": run, "run/payload": run_payload, "run/events": run_events, "run/svg": run_svg}
+READS: Final[dict[str, Callable[[Console, Asked], Awaitable[Answer]]]] = {
+    "run": run,
+    "run/payload": run_payload,
+    "run/events": run_events,
+    "run/svg": run_svg,
+}

@@ -80,7 +80,9 @@ class Runs:
         Raises: ApiError (`InvalidArn`, `ExecutionDoesNotExist`).
         """
         async with self.reading(arn) as one:
-            return await asyncio.to_thread(run_document, one, self.engine.clock.now_ms())
+            now_ms = self.engine.clock.now_ms()
+            with self.engine.clock.busy():
+                return await asyncio.to_thread(run_document, one, now_ms)
 
     @asynccontextmanager
     async def reading(self, arn: str) -> AsyncIterator[ReadRun]:
@@ -152,7 +154,8 @@ class Runs:
             if count <= _FEW_EVENTS:
                 _note(kept.recorded, pages)
             else:
-                await asyncio.to_thread(_note, kept.recorded, pages)
+                with self.engine.clock.busy():
+                    await asyncio.to_thread(_note, kept.recorded, pages)
         self._make_room(shown.id)
         return kept
 

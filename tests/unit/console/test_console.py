@@ -103,3 +103,34 @@ def test_a_signed_request_at_that_path_is_for_a_bucket():
     signed = get("/console/api/me", authorization=SIGNED)
     assert "content-security-policy" not in signed.headers or signed.headers["content-type"] != "application/json"
     assert get("/consoles").status != 200
+
+
+def test_a_browser_at_the_address_itself_is_led_to_the_console():
+    html = "text/html,application/xhtml+xml,*/*;q=0.8"
+    led = get("/", accept=html, sec_fetch_mode="navigate", sec_fetch_site="none", sec_fetch_dest="document")
+    assert (led.status, led.headers["location"], led.body) == (302, "/console", b"")
+    assert get("/", accept=html).status == 302
+    assert get("/", accept=html, method="HEAD").status == 302
+
+
+@pytest.mark.parametrize(
+    ("query", "headers"),
+    [
+        ("", {"accept": "*/*"}),
+        ("", {}),
+        ("", {"accept": "text/html", "authorization": SIGNED}),
+        ("list-type=2", {"accept": "text/html"}),
+        ("", {"accept": "text/html", "sec_fetch_mode": "cors", "sec_fetch_site": "same-origin"}),
+        ("", {"accept": "text/html", "host": "bucket.localhost:4566"}),
+    ],
+)
+def test_programs_at_that_address_are_answered_as_before(query, headers):
+    assert get("/", query, **headers).status != 302
+
+
+def test_a_server_that_stops_begins_no_stream():
+    api = api_with_console()
+    assert api.pages is not None
+    api.pages.drain()
+    refused = request(api, path="/console/api/live", method="GET", query="watch=project")
+    assert (refused.status, refused.json["error"]) == (503, "ServiceUnavailable")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from statewright.config import ConfigError, parse_config
 from statewright.config_tables import ConsoleSettings
 from statewright.console.payloads import payload, rows
-from statewright.console.redaction import MASK, Redactor
+from statewright.console.redaction import MASK, Redactor, RunRedaction
 from statewright.interpreter.history import HistoryEvent
 from tests.thoroughness import examples, scaled
 
@@ -79,14 +79,27 @@ def test_a_value_is_hidden_wherever_its_history_has_it():
     ]  # fmt: skip
     shown = redactor().events(events)
     assert "hunter2" not in json.dumps([one.details for one in shown], ensure_ascii=False)
-    assert shown[2].details["cause"] == f"login failed with {MASK}!"
+    assert (shown[2].details or {})["cause"] == f"login failed with {MASK}!"
     assert shown[4] is events[4]
-    assert "hunter2" in events[0].details["input"]
+    assert "hunter2" in (events[0].details or {})["input"]
+
+
+def test_a_history_that_grows_hides_what_later_events_reveal():
+    redaction = RunRedaction(redactor())
+    first = redaction.note([event(1, input='{"a": "hunter2-plain"}'), event(2, input="{}")])
+    assert "hunter2" in str(first[0].details)
+    redaction.note([event(3, input='{"password": "hunter2-plain"}')])
+    assert redaction.has_more
+    again = redaction.again(first)
+    assert "hunter2" not in str(again[0].details)
+    assert again[1] is first[1]
+    assert redaction.note([event(4, output='"hunter2-plain"')])[0].details == {"output": f'"{MASK}"'}
+    assert not redaction.has_more
 
 
 def test_numbers_are_hidden_by_value_too():
     events = [event(1, input='{"card": {"number": 4111111111111111}}'), event(2, input="[4111111111111111, 4]")]
-    assert [one.details["input"] for one in redactor().events(events)] == [
+    assert [(one.details or {})["input"] for one in redactor().events(events)] == [
         f'{{"card":{{"number":"{MASK}"}}}}', f'["{MASK}",4]',
     ]  # fmt: skip
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from statewright.simulation.run import Progress
 
 BAR: Final = 24
+LINES_MS: Final = 300
+"""Between two lines of progress."""
 
 
 @click.command(short_help="Put a whole system under load in virtual time.")
@@ -37,6 +39,7 @@ BAR: Final = 24
     "-o", "--output", "form", type=click.Choice(["table", "json"]), default="table", help="json: one document."
 )
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
+@click.option("--progress", "as_lines", is_flag=True, help="Print progress as JSON lines, also without a terminal.")
 def simulate(
     scenario: Path,
     seed: int | None,
@@ -49,6 +52,7 @@ def simulate(
     html_file: str | None,
     form: str,
     quiet: bool,
+    as_lines: bool,
 ) -> int:
     """Run a scenario: machines, functions or models of them, queues, mappings and what arrives, in virtual time.
 
@@ -74,7 +78,7 @@ def simulate(
         raise Stop(NOT_FOUND, f"There is no folder for '{html_file}'.")
     if axes and variants:
         raise Stop(USAGE, "--grid and --variants are mutually exclusive.")
-    show = _Show(quiet=quiet)
+    show = _Show(quiet=quiet, as_lines=as_lines)
     try:
         common = _common(changes, seed, load, lasting, prices)
         chosen = _variants(scenario, axes, variants, common)
@@ -160,19 +164,25 @@ def _near(path: Path) -> str | None:
 class _Show:
     """How far it is, on the standard error: virtual and real time. Real time is nowhere else."""
 
-    def __init__(self, *, quiet: bool) -> None:
+    def __init__(self, *, quiet: bool, as_lines: bool) -> None:
         from statewright.clock import RealClock
 
         self._printer = stderr()
         self._clock = RealClock()
         self._began_ms = self._clock.now_ms()
         self._quiet = quiet
+        self._as_lines = as_lines
         self._shown_ms = 0
         self._is_open = False
 
     def progress(self, name: str, now: Progress) -> None:
         """One line that is written over and over; on a terminal alone."""
         real_ms = self._clock.now_ms() - self._began_ms
+        if self._as_lines:
+            if real_ms - self._shown_ms >= LINES_MS:
+                self._shown_ms = real_ms
+                self._line(name, now)
+            return
         if self._quiet or not self._printer.is_terminal or real_ms - self._shown_ms < 100:
             return
         from statewright.cli.output import duration_words
@@ -185,6 +195,14 @@ class _Show:
         self._printer.plain("\r" + self._printer.shown(words)[: self._printer.width - 1] + "\x1b[K")
         self._printer.flush()
         self._is_open = True
+
+    def _line(self, name: str, now: Progress) -> None:
+        """Progress for a program that reads it."""
+        from statewright.payload import dump_json
+
+        line = {"run": name, "elapsedMs": now.elapsed_ms, "arrived": now.sent, "open": now.open, "share": now.share}
+        self._printer.plain(dump_json(line) + "\n")
+        self._printer.flush()
 
     def end(self, documents: Sequence[Mapping[str, Any]] = ()) -> None:
         """Clear the line, and say what it took."""

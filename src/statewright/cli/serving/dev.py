@@ -17,6 +17,7 @@ from statewright.cli.client import DEFAULT_ENDPOINT, command_words
 from statewright.cli.extensions import extensions_option
 from statewright.cli.output import FAILED, NOT_FOUND, OK, Printer, Stop, finding_json, stdout
 from statewright.cli.serving.project_lines import FUNCTION, MACHINE, ProjectLines
+from statewright.cli.serving.project_problems import ProjectProblems
 
 if TYPE_CHECKING:
     import asyncio
@@ -118,12 +119,17 @@ def dev(
     printer = stdout()
 
     def announce(ready: Ready) -> None:
-        if not loader.tell("ready", endpoint=ready.endpoint, data=str(options.data), store=store):
+        if not loader.tell(
+            "ready", endpoint=ready.endpoint, console=ready.console, data=str(options.data), store=store
+        ):
             printer.line(ready.line)
+            printer.line(f"The console is at {ready.console}")
             printer.flush()
         loader.start(ready.endpoint)
 
-    options = ServerOptions(host, port, place, store, config, timeouts=timeouts_of_environment())
+    options = ServerOptions(
+        host, port, place, store, config, timeouts=timeouts_of_environment(), project=loader.problems.board
+    )
     try:
         run_server(options, announce)
     except CannotServe as problem:
@@ -159,6 +165,7 @@ class Loader:
         self.parameters = parameters or {}
         self.data = data
         self.lines = ProjectLines(root, lambda: self.printer)
+        self.problems = ProjectProblems(self.lines)
         self._calls: Any = None
         self._named_endpoint: str | None = None
         self._deployment: Deployment | None = None
@@ -254,6 +261,7 @@ class Loader:
         """Deploy the whole project."""
         project = self._read()
         if project is None:
+            self.problems.publish()
             return
         if not project.resources and not self.tell("empty", folder=str(self.root)):
             self.printer.line(
@@ -262,6 +270,7 @@ class Loader:
         self._deployed().run(project, looks_back=False)
         self._say_findings(project, frozenset())
         self._project = project
+        self.problems.publish(project)
 
     def changed(self, paths: Collection[Path]) -> None:
         """Deploy the resources that changed files concern, and report those that were removed."""
@@ -269,6 +278,7 @@ class Loader:
 
         project = self._read()
         if project is None:
+            self.problems.publish()
             return
         before, deployment = self._project, self._deployed()
         touched = frozenset(paths)
@@ -277,6 +287,7 @@ class Loader:
             if not self.tell("failed", folder=str(self.root), reason="the project cannot be read", stays=True):
                 self.printer.line(("✗ ", "fail"), "the project cannot be read; the last good one stays in use")
                 self.printer.flush()
+            self.problems.publish(project, stays=True)
             return
         concerned = affected(before, project, touched)
         # Who uses a changed resource may change with it; what failed is tried again.
@@ -289,6 +300,7 @@ class Loader:
             if key not in project.resources:
                 self._gone(key, resource)
         self._project = project
+        self.problems.publish(project)
         self.printer.flush()
 
     def _read(self) -> Project | None:
@@ -305,6 +317,7 @@ class Loader:
             project = with_missing_imports(project, self.config.account, node_sdk(self.config, self.data))
         except (ProjectError, Stop, OSError) as problem:
             reason = problem.message if isinstance(problem, Stop) else str(problem)
+            self.problems.unreadable(reason, stays=self._project is not None)
             if not self.tell("failed", folder=str(self.root), reason=reason, stays=self._project is not None):
                 stays = "; the last good project stays in use" if self._project is not None else ""
                 self.printer.line(("✗ ", "fail"), f"{reason}{stays}")
@@ -353,6 +366,7 @@ class Loader:
             self.lines.finding(one)
 
     def _report(self, result: Result) -> None:
+        self.problems.note(result)
         if result.id in self._quiet and result.outcome in ("unchanged", "noted", "failed", "skipped"):
             return
         if not self.as_json:
@@ -393,6 +407,7 @@ class Loader:
         from statewright.projects.deploy.deployment import short_ref
         from statewright.projects.deploy.registry import kind_of
 
+        self.problems.forget(key)
         known = self._deployed().record.resources.pop(key, None)
         name = key.partition(".")[2] if known is None else short_ref(known.ref).rpartition(":")[2]
         file = self.lines.shown(resource.place.path)

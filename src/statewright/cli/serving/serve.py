@@ -132,6 +132,7 @@ def serve(
 
     def announce(ready: Ready) -> None:
         printer.line(ready.line)
+        printer.line(f"The console is at {ready.console}")
         printer.flush()
 
     config = config_of(settings, limits, time_scale, isolation)

@@ -92,8 +92,10 @@ def bundle(entry: str, instead: Mapping[str, str]) -> str:
     made = _Bundle(instead)
     # What is loaded when it is needed stands first, since the entry runs as soon as it is read.
     made.under_way.append(entry)
-    for match in _IMPORT.finditer(assets()[entry].body.decode()):
+    text = _without_comment_lines(assets()[entry].body.decode())
+    for match in _IMPORT.finditer(text):
         made.add(match[2])
+    made.lazy += _LAZY.findall(text)
     while made.lazy:
         made.add(made.lazy.pop())
     made.under_way.clear()

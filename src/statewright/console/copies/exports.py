@@ -34,6 +34,7 @@ LONGEST: Final = 1024 * 1024
 ENTRY: Final = "offline.js"
 INSTEAD: Final = {
     "api.js": "offline_api.js",
+    "live.js": "offline_live.js",
     "navigation.js": "offline_navigation.js",
     "run_actions.js": "offline_actions.js",
 }
@@ -63,7 +64,7 @@ def bundled(one: ReadRun, now_ms: int, redactor: Redactor) -> JsonObject:
         "run": run_document(one, now_ms),
         "previous": [event.previous_id for event in one.recorded.shown],
         "details": details,
-        "costs": of_run(one, redactor),
+        "costs": of_run(one, now_ms, redactor),
         "leftOut": left_out,
     }
 

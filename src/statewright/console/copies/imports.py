@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final, NoReturn
+from typing import Final, NoReturn, TypeGuard
 
 from statewright.asl.loading import check_text
 from statewright.asl.program import Program
@@ -145,7 +145,7 @@ def _event(one: Json, place: int) -> HistoryEvent:
     return HistoryEvent(number, previous, at_ms, type_, kept or None)
 
 
-def _is_whole(value: Json) -> bool:
+def _is_whole(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 

@@ -42,7 +42,7 @@ def outline(events: Sequence[HistoryEvent]) -> JsonObject:
     for event in events:
         scope, state = places.get(event.previous_id, (root, None))
         details = event.details or {}
-        name = details.get("name")
+        name = str(details.get("name", ""))
         if event.type.endswith("StateEntered"):
             kind = event.type.removesuffix("StateEntered")
             if state is not None and state.type == "Parallel" and _is_inside(events, event):

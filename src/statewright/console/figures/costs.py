@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from typing import Final
 
 from statewright.asl.program import MapDef, Program, TaskDef
@@ -36,12 +35,12 @@ async def run_costs(console: Console, asked: Asked) -> JsonObject:
     """The costs of one execution, as `shown` returns them."""
     arn = needed(asked.given, "arn")
     async with console.source_of(arn).reading(arn) as one:
-        return await asyncio.to_thread(of_run, one, console.redactor)
+        return await asyncio.to_thread(of_run, one, console.app.clock.now_ms(), console.redactor)
 
 
-def of_run(one: ReadRun, redactor: Redactor) -> JsonObject:
+def of_run(one: ReadRun, now_ms: int, redactor: Redactor) -> JsonObject:
     """The costs of one execution, as `shown` returns them."""
-    survey = Survey()
+    survey = Survey(now_ms)
     survey.note(one.view, one.recorded.events, one.program, redactor)
     return shown(survey, one.program)
 
@@ -51,12 +50,14 @@ def shown(survey: Survey, program: Program) -> JsonObject:
 
     `states` are `{name, type, usd, share, transitions, lines}`, dearest first, `lines` of a bill `{service, words,
     quantity, usd}`. `loops` are Wait states that polled, with what one long wait and turns of a minute would have cost.
-    `express` has the cost of the same work in an Express machine, or `why` that is not possible.
+    `express` has the cost of the same work in an Express machine, or `why` that is not possible; null for one.
     """
     table = load(None)
     whole = Usage()
     for one in survey.states.values():
         whole.merge(one.usage)
+    if survey.is_express:
+        whole.merge(survey.express)
     made = bill(whole, table)
     states = [_state(one, table, made.usd) for one in survey.states.values()]
     return {
@@ -68,7 +69,7 @@ def shown(survey: Survey, program: Program) -> JsonObject:
         "lines": _lines(made),
         "loops": [_loop(one, table) for one in sorted(survey.loops.values(), key=lambda one: -one.transitions)],
         "hints": list(survey.hints),
-        "express": _express(survey, whole, program, table),
+        "express": None if survey.is_express else _express(survey, whole, program, table),
         "notes": list(made.notes),
     }
 
@@ -105,7 +106,7 @@ def _loop(one: LoopFigures, table: PriceTable) -> JsonObject:
 
 
 def _express(survey: Survey, whole: Usage, program: Program, table: PriceTable) -> JsonObject:
-    why = _not_express(program, survey.lasted_ms)
+    why = _not_express(program, survey.longest_ms)
     usage = Usage()
     usage.merge(survey.express)
     for item, quantity in whole.quantities.items():
@@ -115,7 +116,7 @@ def _express(survey: Survey, whole: Usage, program: Program, table: PriceTable) 
     return {"usd": made.usd, "usdPerRun": made.usd / survey.runs if survey.runs else 0.0, "why": why}
 
 
-def _not_express(program: Program, lasted_ms: Sequence[int]) -> str | None:
+def _not_express(program: Program, longest_ms: int) -> str | None:
     """A reason why the machine cannot be an Express one, as far as one is known."""
     for scope in program.scopes:
         for state in scope.states.values():
@@ -127,9 +128,8 @@ def _not_express(program: Program, lasted_ms: Sequence[int]) -> str | None:
                     return f"{state.name} waits for a job or a token, which Express executions cannot do"
             elif isinstance(body, MapDef) and body.distributed is not None:
                 return f"{state.name} is a distributed Map, which Express executions cannot run"
-    longest = max(lasted_ms, default=0)
-    if longest > LONGEST_EXPRESS_MS:
-        return f"an execution took {longest / 1000:,.0f} s, and Express executions end after 300 s"
+    if longest_ms > LONGEST_EXPRESS_MS:
+        return f"an execution took {longest_ms / 1000:,.0f} s, and Express executions end after 300 s"
     return None
 
 

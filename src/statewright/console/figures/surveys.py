@@ -115,6 +115,8 @@ class LoopFigures:
 class Survey:
     """Figures of executions. `taken` counts transitions by source and target; `is_cut`: `MOST_EVENTS` ended it."""
 
+    now_ms: int = 0
+    """Until when executions that run have lasted."""
     states: dict[str, StateFigures] = field(default_factory=dict)
     taken: Counter[tuple[str, str]] = field(default_factory=Counter)
     loops: dict[str, LoopFigures] = field(default_factory=dict)
@@ -127,7 +129,9 @@ class Survey:
     since_ms: int | None = None
     until_ms: int | None = None
     lasted_ms: list[int] = field(default_factory=list)
+    longest_ms: int = 0
     inputs: list[str] = field(default_factory=list)
+    is_express: bool = False
 
     def note(self, view: ExecutionView, events: Sequence[HistoryEvent], program: Program, redactor: Redactor) -> None:
         """Add one execution. Names of errors may hold data, too, and so all is taken from what may be shown."""
@@ -138,6 +142,8 @@ class Survey:
         self.events += len(events)
         self.since_ms = min(self.since_ms or view.started_ms, view.started_ms)
         self.until_ms = max(self.until_ms or 0, view.started_ms)
+        lasted_ms = (view.stopped_ms or max(self.now_ms, view.started_ms)) - view.started_ms
+        self.longest_ms = max(self.longest_ms, lasted_ms)
         if view.stopped_ms is not None:
             self.lasted_ms.append(view.stopped_ms - view.started_ms)
         if len(self.inputs) < MOST_SAMPLES:
@@ -158,6 +164,7 @@ class Survey:
             self.loops.setdefault(loop.state, LoopFigures(loop.state)).note(loop)
         if len(self.hints) < MOST_SAMPLES:
             self.hints.update(dict.fromkeys(hints(path, waits)))
+        self.is_express = view.type == "EXPRESS"
         self._note_usage(story, events)
 
     def _note_usage(self, story: Story, events: Sequence[HistoryEvent]) -> None:
@@ -167,14 +174,15 @@ class Survey:
             transitions[visit.name] += 1 + max(0, len(visit.attempts) - 1) * (visit.definition.type == "Task")
         for event in events:
             owner = story.owner_of(event.id)
-            visit = owner if isinstance(owner, Visit) else owner.owner
-            if visit is None:
+            around = owner if isinstance(owner, Visit) else owner.owner
+            if around is None:
                 continue
-            by_state.setdefault(visit.name, []).append(event)
-            if event.type in _SUCCEEDED and self.states[visit.name].answer is None:
-                self.states[visit.name].answer = str((event.details or {}).get("output", "null"))
+            by_state.setdefault(around.name, []).append(event)
+            if event.type in _SUCCEEDED and self.states[around.name].answer is None:
+                self.states[around.name].answer = str((event.details or {}).get("output", "null"))
         for name, times in transitions.items():
-            usage = execution_usage(by_state.get(name, ()), times, duration_ms=0)
+            # Express executions are charged for their duration, whatever their states.
+            usage = execution_usage(by_state.get(name, ()), 0 if self.is_express else times, duration_ms=0)
             self.states[name].usage.merge(usage)
         if events:
             add_express(self.express, events[-1].at_ms - events[0].at_ms)
@@ -223,7 +231,7 @@ class Surveys:
         return survey
 
     async def _made(self, rows: Sequence[Row]) -> Survey:
-        survey = Survey()
+        survey = Survey(self.engine.clock.now_ms())
         slice_: list[tuple[ExecutionView, list[HistoryPage], Program]] = []
         gathered = total = 0
         for row in rows:

@@ -3,6 +3,7 @@
 import { effect, html, render, signal, useEffect, useState } from './vendor.js';
 import { reachable, read } from './api.js';
 import { Icon } from './icons.js';
+import { ProjectBanner } from './project.js';
 import { route } from './navigation.js';
 import { FIRST, PAGES } from './pages.js';
 import { Problem } from './parts.js';
@@ -79,7 +80,7 @@ function Page() {
 }
 
 function App() {
-  return html`<${Rail} /><main class="main" id="main">
+  return html`<${Rail} /><main class="main" id="main"><${ProjectBanner} />
     ${trouble.value ? html`<${Problem} problem=${trouble.value} again=${look} />` : null}
     <${Page} /></main>`;
 }

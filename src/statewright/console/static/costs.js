@@ -1,7 +1,6 @@
 // What executions would cost at the cloud service, with advice: on a machine's page, and of one execution.
 
-import { html, useState } from './vendor.js';
-import { Dialog } from './dialogs.js';
+import { html } from './vendor.js';
 import { duration, plural } from './format.js';
 import { money, percent } from './heat_model.js';
 import { Problem } from './parts.js';
@@ -17,15 +16,8 @@ export function Costs({ machine }) {
   return html`<div class="card costs"><${Bill} found=${found} isMany=${true} /></div>`;
 }
 
-/** A button that shows the costs of the execution on the page. @param {import('./run_actions.js').ActionProps} props */
-export function CostButton({ arn }) {
-  const [isOpen, setOpen] = useState(false);
-  return html`<button class="action" onClick=${() => setOpen(true)}>Cost</button>
-    ${isOpen ? html`<${Dialog} title="Cost in the cloud" wide=${true} onClose=${() => setOpen(false)}><${RunCosts} arn=${arn} /><//>` : null}`;
-}
-
-/** @param {{arn: string}} props */
-function RunCosts({ arn }) {
+/** The costs of one execution. @param {{arn: string}} props */
+export function RunCosts({ arn }) {
   const { found, problem, again } = useRead('run/costs', { arn });
   if (problem) return html`<${Problem} problem=${problem} again=${again} />`;
   if (!found) return html`<p class="faint pad">Reading…</p>`;
@@ -37,7 +29,7 @@ function Bill({ found, isMany }) {
   const { express } = found;
   return html`<p class="total"><b>${money(found.usdPerRun)}</b> ${isMany ? `an execution, on average of the last ${plural(found.runs, 'execution')}, ${money(found.usd)} in all` : 'for this execution'}.${' '}
       <span class="faint">An estimate at the service's prices of ${found.prices.date}, ${found.prices.region}, without free amounts.</span></p>
-    <p>${express.why ? `It could not be an Express state machine: ${express.why}.` : html`As an Express state machine the same would cost <b>${money(express.usdPerRun)}</b>${isMany ? ' an execution' : ''}.`}</p>
+    <p>${!express ? 'An Express execution is charged for its duration and memory, not for its transitions.' : express.why ? `It could not be an Express state machine: ${express.why}.` : html`As an Express state machine the same would cost <b>${money(express.usdPerRun)}</b>${isMany ? ' an execution' : ''}.`}</p>
     ${found.hints.length || found.loops.length ? html`<section><h3>Advice</h3><ul>${found.hints.map((/** @type {string} */ hint) => html`<li>${hint}.</li>`)}
       ${found.loops.map((/** @type {any} */ loop) => html`<li>Waiting in <bdi>${loop.state}</bdi> cost <b>${money(loop.usd)}</b>: ${loop.transitions.toLocaleString('en-GB')} transitions to wait ${duration(loop.waitedSeconds * 1000)}. One long wait and turns of a minute would have cost ${money(loop.calmUsd)}.</li>`)}</ul></section>` : null}
     <div class="scroll"><table class="list"><caption class="unseen">Cost by state</caption><thead><tr><th>State</th><th class="end">Cost</th><th class="end">Share</th><th class="end">Transitions</th><th>Of which</th></tr></thead>

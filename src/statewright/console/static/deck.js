@@ -14,7 +14,7 @@ const SPEEDS = [1, 2, 5, 20];
 const LONGEST_PLAY_MS = 8000;
 
 /** @param {any} props */
-export function Deck({ run, arn, at, view, selected, onAt, onView, onSelect }) {
+export function Deck({ run, arn, at, mode, aways, view, selected, onAt, onView, onSelect }) {
   const [playing, setPlaying] = useState(false);
   const [speed, setSpeed] = useState(1);
   const shown = VIEWS.some(([key]) => key === view) ? view : 'timeline';
@@ -39,7 +39,7 @@ export function Deck({ run, arn, at, view, selected, onAt, onView, onSelect }) {
       else frame = requestAnimationFrame(turn);
     });
     return () => cancelAnimationFrame(frame);
-  }, [playing, speed, run]);
+  }, [playing, speed, run.core]);
   const play = () => {
     if (!playing && at >= run.length) {
       now.current = 1;
@@ -54,17 +54,25 @@ export function Deck({ run, arn, at, view, selected, onAt, onView, onSelect }) {
       <button aria-label="Event after" disabled=${at >= run.length} onClick=${() => onAt(at + 1)}><${Icon} name="forward" /></button>
       <button class="speed" aria-label=${`Speed: ${speed} times`} onClick=${() => setSpeed(SPEEDS[(SPEEDS.indexOf(speed) + 1) % SPEEDS.length])}>${speed}×</button>
       <span class="where">event <b>${at.toLocaleString('en-GB')}</b> of ${run.length.toLocaleString('en-GB')} <code>${run.length ? run.typeOf(at) : ''}</code></span>
-      ${at < run.length ? html`<button class="toend" onClick=${() => onAt(run.length)}><span class="dot ok"></span> To the end</button>` : null}</header>
-    <div class="view" role="tabpanel" id="view" aria-labelledby=${`view-${shown}`}>${shown === 'timeline' ? html`<${Timeline} run=${run} at=${at} selected=${selected} onAt=${onAt} onSelect=${onSelect} />` : null}
+      <${Live} mode=${mode} isAtEnd=${at >= run.length} /></header>
+    <div class="view" role="tabpanel" id="view" aria-labelledby=${`view-${shown}`}>${shown === 'timeline' ? html`<${Timeline} run=${run} at=${at} aways=${aways} selected=${selected} onAt=${onAt} onSelect=${onSelect} />` : null}
     ${shown === 'table' ? html`<${Table} run=${run} at=${at} selected=${selected} onSelect=${onSelect} />` : null}
     ${shown === 'events' ? html`<${Events} key=${arn} run=${run} arn=${arn} at=${at} onAt=${onAt} />` : null}
     ${shown === 'raw' ? html`<${Raw} run=${run} />` : null}</div>
   </section>`;
 }
 
+/** The button that goes back to now, or stays where the run is. @param {any} props */
+function Live({ mode, isAtEnd }) {
+  const { isFollowing, isRunning, news, follow, pause } = mode;
+  if (isFollowing) return isRunning ? html`<button class="toend on" aria-pressed="true" title="Follows the run; press to stay at this moment" onClick=${pause}><span class="dot run"></span> Live</button>` : null;
+  if (!isRunning && !news) return isAtEnd ? null : html`<button class="toend" onClick=${follow}><span class="dot ok"></span> To the end</button>`;
+  return html`<button class="toend" aria-pressed="false" title="Follow the run (l)" onClick=${follow}><span class="dot run"></span> Live${news ? ` · ${news.toLocaleString('en-GB')} new` : ''}</button>`;
+}
+
 /** The same content as the graph, as text. @param {any} props */
 function Table({ run, at, selected, onSelect }) {
-  const rows = useMemo(() => [...rowsOf(run), ...run.states.filter((/** @type {any} */ state) => !state.visits.length)], [run]);
+  const rows = useMemo(() => [...rowsOf(run), ...run.states.filter((/** @type {any} */ state) => !state.visits.length)], [run.core]);
   return html`<div class="scroll grow"><table class="list"><thead><tr><th>State</th><th>Type</th><th>Status</th><th class="end">Visits</th><th class="end">Attempts</th><th class="end">First entered</th><th class="end">Last took</th><th>Next</th></tr></thead>
     <tbody>${rows.map((state) => {
       const look = lookAt(state, at);

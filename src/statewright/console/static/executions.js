@@ -5,11 +5,14 @@ import { read } from './api.js';
 import { go } from './navigation.js';
 import { ago, duration, instant, iso } from './format.js';
 import { StatusBadge } from './icons.js';
+import { useLive } from './live.js';
 import { Problem } from './parts.js';
 import { format } from './route.js';
 
 const STATUSES = [['', 'All'], ['RUNNING', 'Running'], ['SUCCEEDED', 'Succeeded'], ['FAILED', 'Failed'],
   ['TIMED_OUT', 'Timed out'], ['ABORTED', 'Aborted']];
+
+const FIRST_ROWS = 50;
 
 /** @param {{route: any}} props */
 export function Page({ route }) {
@@ -42,6 +45,8 @@ export function Page({ route }) {
     load(null);
     return () => stop.abort();
   }, [status, machine]);
+  // Who has read on keeps the rows that are being read.
+  useLive('list', () => (!isReading && (!rows || rows.length <= FIRST_ROWS) ? load(null) : undefined));
   return html`<header class="head"><div class="crumbs"><a href=${format('machines')}>State machines</a>${machine ? html`<span>/</span>${machine.split(':').pop()}` : null}</div>
     <h1>Executions</h1></header>
     <div class="tabs pill" role="group" aria-label="Status">${STATUSES.map(([value, words]) => html`<button

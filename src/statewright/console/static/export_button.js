@@ -2,7 +2,6 @@
 
 import { html, useState } from './vendor.js';
 import { HELD } from './api.js';
-import { download } from './downloads.js';
 import { Icon } from './icons.js';
 import { useAction } from './dialogs.js';
 
@@ -19,15 +18,14 @@ export function ShareButton({ at, arn }) {
   };
   // An imported history is in this tab alone.
   if (!navigator.clipboard || arn.startsWith(HELD)) return null;
-  return html`<button class="action" title="Copies the address of this page with its event, state and tab" onClick=${copy}><${Icon} name="copy" />${copied === now ? 'Copied' : 'Copy link to this moment'}</button>
-    <span class="unseen" role="status">${copied === now ? 'The link is copied' : ''}</span>`;
+  return html`<button class="action" aria-live="polite" title="Copies the address of this page with its event, state and tab" onClick=${copy}><${Icon} name="copy" />${copied === now ? 'Copied' : 'Copy link to this moment'}</button>`;
 }
 
 /** Saves the run as one HTML file. @param {import('./run_actions.js').ActionProps} props */
 export function ExportButton({ run, arn }) {
   const { isBusy, problem, run: start } = useAction();
   if (arn.startsWith(HELD)) return null;
-  const save = () => start(() => download('run/export', { arn }, `${run.head.name}.html`));
+  const save = () => start(async () => (await import('./downloads.js')).download('run/export', { arn }, `${run.head.name}.html`));
   return html`<button class="action" disabled=${isBusy} title="One HTML file with the run inside, to attach to a ticket; it needs no server" onClick=${save}>${isBusy ? 'Exporting…' : 'Export page'}</button>
     ${problem ? html`<span class="fail" role="alert">${problem.message}</span>` : null}`;
 }

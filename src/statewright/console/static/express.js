@@ -20,10 +20,10 @@ export function Page({ route: { id: arn } }) {
       <div class="actions"><button class=${isOn ? 'action' : 'action primary'} onClick=${() => setOn(!isOn)}>${isOn ? 'Stop recording' : 'Record while I watch'}</button></div></div></header>
     <p class="summary">Express executions keep no history. Those that begin while this page is open are recorded in the server's memory, the last ${most.toLocaleString('en-GB')} of them; they are gone two hours after the last page was closed, or when the server stops.</p>
     ${problem ? html`<${Problem} problem=${problem} again=${again} />` : null}
-    ${rows.length ? html`<div class="card scroll"><table class="list"><thead><tr><th>Name</th><th>Status</th><th>Started</th><th class="end">Took</th><th class="end">Events</th><th>Error</th></tr></thead>
+    ${rows.length ? html`<div class="insight"><div class="card scroll"><table class="list"><thead><tr><th>Name</th><th>Status</th><th>Started</th><th class="end">Took</th><th class="end">Events</th><th>Error</th></tr></thead>
       <tbody>${rows.map((row) => html`<tr key=${row.arn}><td class="name"><a href=${format('execution', row.arn)}><bdi>${row.name}</bdi></a>${row.isWhole ? '' : html` <span class="faint">recorded in part</span>`}</td><td><${StatusBadge} status=${row.status} /></td>
         <td><time title=${iso(row.startedMs)}>${ago(row.startedMs, row.nowMs)}</time></td><td class="end">${duration(row.tookMs)}</td><td class="end">${row.events.toLocaleString('en-GB')}</td><td class="error"><bdi>${row.error ?? ''}</bdi></td></tr>`)}</tbody></table></div>
-      <p class="faint">${plural(rows.length, 'execution')} recorded.</p>`
+      <p class="faint">${plural(rows.length, 'execution')} recorded.</p></div>`
       : problem ? null : html`<div class="empty card"><h2>${isWatching ? 'Nothing has begun yet' : 'Nothing is recorded'}</h2><p>${isWatching ? html`Start an execution: <code>${`statewright run ${name} -i '{}'`}</code>` : 'Executions that begin while the page records are shown here.'}</p></div>`}`;
 }
 

@@ -20,7 +20,7 @@ export function Graph({ run, at, selected, icons, onSelect }) {
     const shape = [...drawing.states, ...drawing.boxes].find((/** @type {any} */ one) => one.name === selected);
     if (shape && zoom) show(box.current, shape.badge[0] * zoom, shape.badge[1] * zoom);
   }, [drawing, selected, zoom]);
-  const looks = useMemo(() => new Map(run.states.map((/** @type {any} */ state) => [state.name, lookAt(state, at)])), [run, at]);
+  const looks = useMemo(() => new Map(run.states.map((/** @type {any} */ state) => [state.name, lookAt(state, at)])), [run.core, at]);
   const step = (/** @type {number} */ by) => {
     const next = by > 0 ? ZOOMS.find((one) => one > zoom + 0.01) : ZOOMS.findLast((one) => one < zoom - 0.01);
     if (next) setZoom(next);
@@ -63,8 +63,9 @@ function fitting(box, drawing, whole = false) {
 /** @param {any} props */
 function Node({ shape, look, run, at, isSelected, icons, onSelect }) {
   // While none of its visits goes on, a state looks the same at every event.
+  const running = look?.running > 0;
   return useMemo(() => drawn({ shape, look, run, at, isSelected, icons, onSelect }),
-    [shape, run, isSelected, icons, onSelect, look?.begun, look?.done, look?.running ? at : 0]);
+    [shape, isSelected, icons, onSelect, look?.tone, look?.begun, look?.done, look?.visit?.next, look?.visit?.attempts.length, running ? at : 0, running ? run.timeAt(at) : 0]);
 }
 
 /** @param {any} props */

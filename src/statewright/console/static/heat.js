@@ -17,7 +17,7 @@ const VIEWS = [['heat', 'Heat'], ['occupancy', 'Occupancy'], ['costs', 'Cost']];
 export function Page({ route: { id: arn, query }, server }) {
   const view = VIEWS.some(([key]) => key === query.view) ? query.view : 'heat';
   const name = arn.split(':')[6] ?? arn;
-  const Found = { heat: Heat, occupancy: Occupancy, costs: Costs }[view] ?? Heat;
+  const Found = /** @type {Record<string, any>} */ ({ heat: Heat, occupancy: Occupancy, costs: Costs })[view];
   return html`<header class="head"><div class="crumbs"><a href=${format('machines')}>State machines</a><span>/</span><a href=${format('executions', '', { machine: arn })}>${name}</a></div>
     <div class="title"><h1><bdi>${name}</bdi></h1><div class="actions"><a class="action" href=${format('simulations', '', { from: arn })}>Simulate from here</a></div></div></header>
     <${Tabs} items=${VIEWS} chosen=${view} label="Views of the machine" panel="figures" onChoose=${(/** @type {string} */ key) => go(format('heat', arn, { view: key === 'heat' ? null : key }), true)} />

@@ -46,6 +46,11 @@ const TONES = {
   caught: ['Caught', 'bolt'], idle: ['Not reached', 'circle'],
 };
 
+/** The status of an execution in words. @param {string} status */
+export function statusWords(status) {
+  return STATUS[status]?.[0] ?? status;
+}
+
 /** The status of an execution. @param {{status: string}} props */
 export function StatusBadge({ status }) {
   const [words, icon, tone] = STATUS[status] ?? [status, 'circle', 'idle'];

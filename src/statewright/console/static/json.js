@@ -20,7 +20,7 @@ export function Lines({ lines, more, whole }) {
   const left = Math.max(0, lines.length - most);
   const shown = useMemo(() => lines.slice(0, most).map(drawn), [lines, most]);
   const over = (/** @type {any} */ event) => setPath(event.target.closest('[data-path]')?.dataset.path ?? '');
-  return html`<div class="json" onMouseOver=${over}>${shown}
+  return html`<div class="json" tabindex="0" onMouseOver=${over}>${shown}
     ${left ? html`<button class="more" onClick=${() => setMost(MOST_LINES)}>Show ${left.toLocaleString('en-GB')} more lines</button>` : null}
     ${more ? html`<div class="line faint">${more.toLocaleString('en-GB')} lines are not shown</div>` : null}
     ${whole && !whole.isWhole ? html`<div class="line faint">Only the beginning of ${whole.length.toLocaleString('en-GB')} characters is shown.</div>` : null}</div>

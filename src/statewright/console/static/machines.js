@@ -3,8 +3,11 @@
 import { html, useEffect, useState } from './vendor.js';
 import { read } from './api.js';
 import { count, instant, iso } from './format.js';
+import { useLive } from './live.js';
 import { Problem } from './parts.js';
 import { format } from './route.js';
+
+const FIRST_ROWS = 200;
 
 export function Page() {
   const [found, setFound] = useState(/** @type {any} */ (null));
@@ -24,6 +27,7 @@ export function Page() {
   useEffect(() => {
     load(null);
   }, []);
+  useLive('machines', () => (isReading || (found && !found.next && found.machines.length > FIRST_ROWS) ? undefined : load(null)));
   return html`<header class="head"><h1>State machines</h1></header>
     ${problem ? html`<${Problem} problem=${problem} again=${() => load(found?.next ?? null)} />` : null}
     ${!found ? (problem ? null : html`<p class="faint">Reading…</p>`) : !found.machines.length

@@ -9,80 +9,166 @@
  *   visits: Visit[], ends: number[], beginSums: number[], endSums: number[], first: number}} State
  * @typedef {{head: any, drawing: any, definition: any, states: State[], visits: Visit[], length: number,
  *   typeOf: (event: number) => string, msOf: (event: number) => number, visitOf: (event: number) => number,
- *   timeAt: (event: number) => number, endMs: number, edges: Map<string, number[]>, byName: Map<string, State>}} Run
+ *   timeAt: (event: number) => number, endMs: number, edges: Map<string, number[]>, byName: Map<string, State>,
+ *   times: number[], core: Parts}} Run  `core` is another object after each delta, and the same while only time goes on
  * @typedef {'ok' | 'fail' | 'run' | 'wait' | 'caught' | 'idle'} Tone
  * @typedef {{tone: Tone, begun: number, done: number, running: number, visit: Visit | null}} Look
  */
 
+/**
+ * What a run is made of; it grows with every delta. Events, visits and states are added to, never replaced.
+ * @typedef {{head: any, drawing: any, definition: any, statuses: string[], types: string[], states: State[], visits: Visit[],
+ *   kinds: number[], times: number[], owners: number[], edges: Map<string, number[]>, byName: Map<string, State>, nowMs: number}} Parts
+ */
+
 /** @param {any} document  as the server's read `run` returns it @returns {Run} */
 export function makeRun(document) {
-  const v = { ...document.visits, begin: summed(document.visits.begin), beginMs: summed(document.visits.beginMs) };
-  const a = {
-    ...document.attempts, visit: summed(document.attempts.visit), begin: summed(document.attempts.begin),
-    beginMs: summed(document.attempts.beginMs),
-  };
-  const events = {
-    type: document.events.type, atMs: summed(document.events.atMs), visit: summed(document.events.visit),
-  };
-  /** @type {Visit[]} */
-  const visits = v.state.map((/** @type {number} */ state, /** @type {number} */ index) => ({
-    index, state, parent: v.parent[index], strand: v.strand[index], kind: v.kind[index], begin: v.begin[index],
-    end: v.end[index] ? v.begin[index] + v.end[index] : 0, beginMs: v.beginMs[index],
-    endMs: v.endMs[index] < 0 ? -1 : v.beginMs[index] + v.endMs[index], status: document.statuses[v.status[index]],
-    next: v.next[index], attempts: [],
-  }));
-  for (let place = 0; place < a.visit.length; place += 1) {
-    const visit = visits[a.visit[place]];
-    visit.attempts.push({
-      number: visit.attempts.length + 1, begin: a.begin[place],
-      end: a.end[place] || a.failed[place] ? a.begin[place] + a.end[place] : 0, beginMs: a.beginMs[place],
-      endMs: a.endMs[place] < 0 ? -1 : a.beginMs[place] + a.endMs[place], failed: a.failed[place] === 1, error: a.error[place] < 0 ? null : a.errors[a.error[place]],
-      waitedMs: a.waitedMs[place], length: a.length[place],
-    });
-  }
   /** @type {State[]} */
   const states = document.states.map((/** @type {any} */ state, /** @type {number} */ index) => ({
-    ...state, index, depth: 0, visits: [], ends: [], beginSums: [], endSums: [], first: Infinity,
+    ...state, index, depth: 0, visits: [], ends: [], beginSums: [0], endSums: [0], first: Infinity,
   }));
   for (const state of states) {
     for (let owner = state.owner; owner >= 0; owner = states[owner].owner) state.depth += 1;
   }
-  /** @type {Map<string, number[]>} */
-  const edges = new Map();
-  for (const visit of visits) {
-    const state = states[visit.state];
-    state.visits.push(visit);
-    if (visit.next >= 0 && visit.end) {
-      const key = edgeKey(state.name, states[visit.next].name);
-      const ends = edges.get(key);
-      if (ends) ends.push(visit.end);
-      else edges.set(key, [visit.end]);
-    }
-  }
-  const upwards = (/** @type {number} */ x, /** @type {number} */ y) => x - y;
-  for (const state of states) {
-    state.visits.sort((one, other) => one.begin - other.begin);
-    const ended = state.visits.filter((visit) => visit.end).sort((one, other) => one.end - other.end);
-    state.ends = ended.map((visit) => visit.end);
-    state.beginSums = [0, ...summed(state.visits.map((visit) => visit.beginMs))];
-    state.endSums = [0, ...summed(ended.map((visit) => visit.endMs))];
-    if (state.visits.length) state.first = state.visits[0].begin;
-  }
-  for (const ends of edges.values()) ends.sort(upwards);
-  const length = events.type.length;
-  const within = (/** @type {number} */ event) => Math.min(Math.max(event, 1), length) - 1;
-  const lastMs = length ? events.atMs[length - 1] : 0;
-  // One that runs has lasted until it was read.
-  const endMs = document.head.endedMs === null ? Math.max(lastMs, document.nowMs - document.head.startedMs) : lastMs;
-  return {
-    head: document.head, drawing: document.drawing, definition: document.definition, states, visits, length, edges,
-    byName: new Map(states.map((state) => [state.name, state])),
-    typeOf: (event) => document.eventTypes[events.type[within(event)]],
-    msOf: (event) => (length ? events.atMs[within(event)] : 0),
-    visitOf: (event) => (length ? events.visit[within(event)] : -1),
-    timeAt: (event) => (event >= length ? endMs : events.atMs[within(event)]),
-    endMs,
+  /** @type {Parts} */
+  const parts = {
+    head: document.head, drawing: document.drawing, definition: document.definition, statuses: document.statuses, types: [], states,
+    visits: [], kinds: [], times: [], owners: [], edges: new Map(), byName: new Map(states.map((state) => [state.name, state])), nowMs: 0,
   };
+  add(parts, { ...document, to: document.events.type.length });
+  return shaped(parts);
+}
+
+/**
+ * The run with what came after its last event. The run that was given must not be used any more.
+ * @param {Run} run @param {any} delta  a line of the server's stream @returns {Run}
+ */
+export function merged(run, delta) {
+  if (delta.from !== run.length) throw new Error(`The run has ${run.length} events, and the delta begins after ${delta.from}.`);
+  add(run.core, delta);
+  return shaped({ ...run.core });
+}
+
+/** The run at a later instant of the server; one that has ended stays as it is. @param {Run} run @param {number} nowMs @returns {Run} */
+export function grown(run, nowMs) {
+  if (run.head.endedMs !== null || nowMs <= run.core.nowMs) return run;
+  return timed(run, Math.max(run.endMs, nowMs - run.head.startedMs));
+}
+
+/** @param {Parts} parts @returns {Run} */
+function shaped(parts) {
+  const { kinds, times, owners } = parts;
+  const { length } = kinds;
+  const within = (/** @type {number} */ event) => Math.min(Math.max(event, 1), length) - 1;
+  const lastMs = length ? times[length - 1] : 0;
+  const run = {
+    head: parts.head, drawing: parts.drawing, definition: parts.definition, states: parts.states, visits: parts.visits, length,
+    edges: parts.edges, byName: parts.byName, core: parts, times,
+    typeOf: (/** @type {number} */ event) => parts.types[kinds[within(event)]],
+    msOf: (/** @type {number} */ event) => (length ? times[within(event)] : 0),
+    visitOf: (/** @type {number} */ event) => (length ? owners[within(event)] : -1),
+    timeAt: (/** @type {number} */ _event) => 0, endMs: 0,
+  };
+  // One that runs has lasted until it was read.
+  return timed(run, parts.head.endedMs === null ? Math.max(lastMs, parts.nowMs - parts.head.startedMs) : lastMs);
+}
+
+/** @param {Run} run @param {number} endMs @returns {Run} */
+function timed(run, endMs) {
+  return { ...run, endMs, timeAt: (event) => (event >= run.length ? endMs : run.msOf(event)) };
+}
+
+/** Adds events, and the visits that they began or changed. @param {Parts} parts @param {any} delta */
+function add(parts, delta) {
+  const { states, visits } = parts;
+  parts.head = delta.head;
+  parts.nowMs = Math.max(parts.nowMs, delta.nowMs);
+  parts.types = delta.eventTypes;
+  for (const kind of delta.events.type) parts.kinds.push(kind);
+  for (const ms of summed(delta.events.atMs)) parts.times.push(ms);
+  for (const owner of summed(delta.events.visit)) parts.owners.push(owner);
+  const v = delta.visits;
+  const begin = summed(v.begin);
+  const beginMs = summed(v.beginMs);
+  const numbers = v.index ? summed(v.index) : null;
+  let isReopened = false;
+  /** @type {Visit[]} */
+  const ended = [];
+  /** @type {Visit[]} */
+  const left = [];
+  for (let place = 0; place < v.state.length; place += 1) {
+    const index = numbers ? numbers[place] : place;
+    const known = visits[index];
+    const end = v.end[place] ? begin[place] + v.end[place] : 0;
+    const next = v.next[place];
+    if (!known) {
+      /** @type {Visit} */
+      const visit = { index, state: v.state[place], parent: v.parent[place], strand: v.strand[place], kind: v.kind[place], begin: begin[place], end,
+        beginMs: beginMs[place], endMs: 0, status: '', next: -1, attempts: [] };
+      visits.push(visit);
+      const state = states[visit.state];
+      state.visits.push(visit);
+      state.beginSums.push(state.beginSums[state.beginSums.length - 1] + visit.beginMs);
+      state.first = Math.min(state.first, visit.begin);
+    }
+    const visit = visits[index];
+    if (known && known.end && known.end !== end) isReopened = true;
+    else if (end && (!known || !known.end)) ended.push(visit);
+    if (end && next >= 0 && visit.next !== next) left.push(visit);
+    Object.assign(visit, { end, endMs: v.endMs[place] < 0 ? -1 : beginMs[place] + v.endMs[place], status: parts.statuses[v.status[place]], next });
+  }
+  addAttempts(visits, delta.attempts);
+  if (isReopened) {
+    rebuild(parts);
+    return;
+  }
+  noteEnds(states, ended);
+  for (const visit of left) noteEdge(parts, visit);
+}
+
+/** @param {Visit[]} visits @param {any} a  columns of attempts; they replace those of the same number */
+function addAttempts(visits, a) {
+  const of = summed(a.visit);
+  const begin = summed(a.begin);
+  const beginMs = summed(a.beginMs);
+  for (let place = 0; place < of.length; place += 1) {
+    const { attempts } = visits[of[place]];
+    const number = a.number ? a.number[place] : attempts.length + 1;
+    attempts.length = number - 1;
+    attempts.push({
+      number, begin: begin[place], end: a.end[place] || a.failed[place] ? begin[place] + a.end[place] : 0, beginMs: beginMs[place],
+      endMs: a.endMs[place] < 0 ? -1 : beginMs[place] + a.endMs[place], failed: a.failed[place] === 1, error: a.error[place] < 0 ? null : a.errors[a.error[place]],
+      waitedMs: a.waitedMs[place], length: a.length[place],
+    });
+  }
+}
+
+/** @param {State[]} states @param {Visit[]} ended  visits that ended after all that had ended before */
+function noteEnds(states, ended) {
+  ended.sort((one, other) => one.end - other.end);
+  for (const { state: number, end, endMs } of ended) {
+    const state = states[number];
+    state.ends.push(end);
+    state.endSums.push(state.endSums[state.endSums.length - 1] + endMs);
+  }
+}
+
+/** @param {Parts} parts @param {Visit} visit  whose next state is known */
+function noteEdge({ states, edges }, visit) {
+  const key = edgeKey(states[visit.state].name, states[visit.next].name);
+  const ends = edges.get(key);
+  if (!ends) edges.set(key, [visit.end]);
+  else if (ends[ends.length - 1] <= visit.end) ends.push(visit.end);
+  else ends.splice(countUpTo(ends, visit.end), 0, visit.end);
+}
+
+/** Finds anew what ended when: a redrive has opened visits again. @param {Parts} parts */
+function rebuild(parts) {
+  parts.edges.clear();
+  for (const state of parts.states) Object.assign(state, { ends: [], endSums: [0] });
+  const ended = parts.visits.filter((visit) => visit.end);
+  noteEnds(parts.states, ended);
+  for (const visit of ended) if (visit.next >= 0) noteEdge(parts, visit);
 }
 
 /** Numbers from the steps between them. @param {number[]} steps @returns {number[]} */

@@ -1,7 +1,7 @@
 // In a file that holds a run, what run_actions.js is elsewhere: what needs no server.
 
 import { html } from './vendor.js';
-import { CostButton } from './costs.js';
+import { CostButton } from './cost_button.js';
 
 /** @param {any} props */
 export function RunActions(props) {

@@ -12,6 +12,7 @@ export const PAGES = {
   machines: { title: 'State machines', icon: 'machine', group: 'main', load: () => import('./machines.js') },
   heat: { title: 'Figures', of: 'machines', style: 'heat.css', load: () => import('./heat.js') },
   express: { title: 'Express executions', of: 'machines', style: 'heat.css', load: () => import('./express.js') },
+  simulations: { title: 'Simulations', icon: 'chart', group: 'tools', style: 'simulations.css', load: () => import('./simulations.js') },
   import: { title: 'Import a history', icon: 'upload', group: 'tools', style: 'import.css', load: () => import('./import.js') },
   execution: { title: 'Execution', of: 'executions', style: 'run.css', load: () => import('./run.js') },
   'what-if': { title: 'What if', of: 'executions', style: 'what_if.css', load: () => import('./what_if.js') },

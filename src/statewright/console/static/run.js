@@ -1,13 +1,14 @@
 // The page of one execution: facts, graph and state, and the deck below; what is chosen stands in the address.
 
-import { html, useEffect, useMemo, useState } from './vendor.js';
-import { read } from './api.js';
+import { html, useEffect, useMemo, useRef, useState } from './vendor.js';
 import { go, route } from './navigation.js';
 import { Deck } from './deck.js';
-import { count, dollars, duration, instant, iso, offset } from './format.js';
+import { count, dollars, duration, instant, iso, offset, plural } from './format.js';
 import { Graph } from './graph.js';
-import { Icon, StatusBadge } from './icons.js';
-import { begunBy, firstSelection, makeRun, origin, visitAt } from './model.js';
+import { Icon, StatusBadge, statusWords } from './icons.js';
+import { connection } from './live.js';
+import { useRun } from './live_run.js';
+import { begunBy, firstSelection, origin, visitAt } from './model.js';
 import { Panel } from './panel.js';
 import { Problem } from './parts.js';
 import { makePayloads } from './payloads.js';
@@ -16,16 +17,9 @@ import { RunActions } from './run_actions.js';
 
 /** @param {any} props */
 export function Page({ route: { id: arn, query }, server }) {
-  const icons = server?.icons;
-  const [run, setRun] = useState(/** @type {any} */ (null));
-  const [problem, setProblem] = useState(/** @type {any} */ (null));
-  const load = () => read('run', { arn }).then(makeRun).then((found) => {
-    setRun(found);
-    setProblem(null);
-  }).catch(setProblem);
-  useEffect(() => {
-    load();
-  }, [arn]);
+  // Without an event in its address the page follows the run; with one, it stays there.
+  const live = useRun(arn, !query.at);
+  const { run, problem, load } = live;
   const mayPass = problem && (problem.code === 'Unreachable' || problem.status >= 500);
   if (problem && !mayPass) {
     return html`<div class="empty"><h1>${problem.code === 'ExecutionDoesNotExist' ? 'There is no such execution' : 'This cannot be shown'}</h1>
@@ -33,33 +27,36 @@ export function Page({ route: { id: arn, query }, server }) {
   }
   const trouble = problem ? html`<${Problem} problem=${problem} again=${load} />` : null;
   if (!run) return trouble ?? html`<p class="faint pad">Reading…</p>`;
-  return html`${trouble}<${Run} run=${run} arn=${arn} query=${query} icons=${icons} server=${server} reload=${load} />`;
+  return html`${trouble}<${Run} run=${run} live=${live} arn=${arn} query=${query} icons=${server?.icons} server=${server} reload=${load} />`;
 }
 
 /** @param {any} props */
-function Run({ run, arn, query, icons, server, reload }) {
-  const payloads = useMemo(() => makePayloads(arn), [arn, run]);
+function Run({ run, live, arn, query, icons, server, reload }) {
+  const { core } = run;
+  const payloads = useMemo(() => makePayloads(arn), [arn]);
   const at = clamp(Number(query.at) || run.length, 1, Math.max(1, run.length));
-  const best = useMemo(() => firstSelection(run), [run]);
+  const best = useMemo(() => firstSelection(run), [core]);
   const first = at < run.length ? run.visits[run.visitOf(at)] ?? best : best;
   const name = query.state && run.byName.has(query.state) ? query.state : first ? run.states[first.state].name : run.states[0]?.name ?? '';
   const state = run.byName.get(name);
   const visit = state ? visitAt(state, query.visit ? run.visits[Number(query.visit)] : first, at) : null;
-  const { set, onAt, onSelect, onView } = useMemo(() => actions(arn, run), [arn, run]);
+  const { set, onAt, onSelect, onView } = useMemo(() => actions(arn, run.length), [arn, run.length]);
+  const mode = { isFollowing: !query.at, isRunning: live.isRunning, news: live.news, follow: () => set({ at: null }), pause: () => set({ at: run.length }) };
   useKeys({ run, at, state, visit, onAt, set });
-  return html`<${Head} run=${run} arn=${arn} at=${at} state=${state} visit=${visit} server=${server} reload=${reload} /><${Banner} run=${run} onSelect=${onSelect} />
+  return html`<${Head} run=${run} head=${live.head} arn=${arn} at=${at} state=${state} visit=${visit} server=${server} reload=${reload} live=${live} /><${Notices} live=${live} run=${run} />
+    <${Banner} run=${run} onSelect=${onSelect} />
     <div class="stage"><${Graph} run=${run} at=${at} selected=${name} icons=${icons} onSelect=${onSelect} />
       <${Panel} run=${run} name=${name} visit=${visit} at=${at} tab=${query.tab ?? (visit && visit.end && visit.status !== 'failed' ? 'changes' : 'input')} payloads=${payloads} icons=${icons}
         onTab=${(/** @type {string} */ tab) => set({ tab })} onVisit=${(/** @type {any} */ one) => set({ state: name, visit: one.index })} /></div>
-    <${Deck} run=${run} arn=${arn} at=${at} view=${query.view ?? 'timeline'} selected=${name} onAt=${onAt} onView=${onView} onSelect=${onSelect} />`;
+    <${Deck} run=${run} arn=${arn} at=${at} mode=${mode} aways=${live.aways} view=${query.view ?? 'timeline'} selected=${name} onAt=${onAt} onView=${onView} onSelect=${onSelect} />`;
 }
 
-/** What changes the address. They add to it as it is when they are called. @param {string} arn @param {any} run */
-function actions(arn, run) {
+/** What changes the address. They add to it as it is when they are called. @param {string} arn @param {number} length */
+function actions(arn, length) {
   const set = (/** @type {Record<string, any>} */ change) => go(format('execution', arn, { ...route.value.query, ...change }), true);
   return {
     set,
-    onAt: (/** @type {number} */ event) => set({ at: event >= run.length ? null : event }),
+    onAt: (/** @type {number} */ event) => set({ at: event >= length ? null : event }),
     onSelect: (/** @type {string} */ chosen) => set({ state: chosen, visit: null }),
     onView: (/** @type {string} */ view) => set({ view: view === 'timeline' ? null : view }),
   };
@@ -67,26 +64,47 @@ function actions(arn, run) {
 
 /** @param {any} props */
 function Head(props) {
-  const { run, at, reload } = props;
-  const { head } = run;
+  const { run, at, head, live } = props;
   const isScrubbed = at < run.length;
   const fact = (/** @type {string} */ words, /** @type {any} */ value, /** @type {string} */ more = '', /** @type {string} */ title = '') => html`<div title=${title}><dt>${words}</dt><dd>${value} ${more ? html`<span class="faint">${more}</span>` : null}</dd></div>`;
   return html`<header class="head"><div class="crumbs"><a href=${format('machines')}>State machines</a><span>/</span><a href=${format('executions', '', { machine: head.machineArn })}>${head.machine}</a><span>/</span>Executions</div>
-    <div class="title"><h1>${head.name}</h1><${StatusBadge} status=${head.status} />
+    <div class="title"><h1>${head.name}</h1><${StatusBadge} status=${head.status} /><${Spoken} name=${head.name} status=${head.status} />
+      ${live.isRunning && !connection.value.isOpen ? html`<span class="badge t-wait">not connected</span>` : null}
       ${isScrubbed ? html`<span class="badge t-accent"><${Icon} name="clock" size=${12} />as it was at ${offset(run.timeAt(at))}</span>` : null}
       <button class="plain" aria-label="Copy the ARN" title=${head.arn} onClick=${() => navigator.clipboard?.writeText(head.arn)}><${Icon} name="copy" /></button>
-      ${head.status === 'RUNNING' ? html`<button class="action" onClick=${reload}>Read again</button>` : null}<${RunActions} ...${props} /></div>
+      <${RunActions} ...${props} /></div>
     <dl class="factbar">${fact('Started', instant(head.startedMs), 'UTC', iso(head.startedMs))}
-      ${fact('Duration', duration(run.endMs), head.status === 'RUNNING' ? 'so far' : '')}
+      ${fact('Duration', duration(head.endedMs === null ? run.endMs : head.endedMs - head.startedMs), head.status === 'RUNNING' ? 'so far' : '')}
       ${fact('Transitions', count(head.transitions))}${fact('Retries', count(head.retries))}
-      ${fact('History', run.length.toLocaleString('en-GB'), 'events')}${fact('Cost in the cloud', dollars(head.usd), 'estimate')}
+      ${fact('History', head.events.toLocaleString('en-GB'), 'events')}${fact('Cost in the cloud', dollars(head.usd), 'estimate')}
       ${head.redriveCount ? fact('Redrives', head.redriveCount) : null}</dl></header>`;
+}
+
+/** Says a change of the status once, to those who do not see the badge. @param {{name: string, status: string}} props */
+function Spoken({ name, status }) {
+  const before = useRef(status);
+  const [words, setWords] = useState('');
+  useEffect(() => {
+    if (before.current !== status) setWords(`${name}: ${statusWords(status)}`);
+    before.current = status;
+  }, [status]);
+  return html`<span class="unseen" role="status">${words}</span>`;
+}
+
+/** What happened to the connection, or to the execution itself. @param {any} props */
+function Notices({ live, run }) {
+  const { gone, lost, aways } = live;
+  const [seen, setSeen] = useState(0);
+  const away = aways[aways.length - 1];
+  return html`${gone ? html`<div class="banner wait" role="status"><${Icon} name="clock" /><span><b>This execution was deleted.</b> <bdi>${gone}</bdi> The page shows what it had read; payloads can no longer be read.</span></div>` : null}
+    ${away && aways.length > seen && !gone ? html`<div class="banner quiet" role="status"><${Icon} name="clock" /><span>${away.isRestart ? 'The server was away' : 'The connection was lost'} for ${duration(away.toMs - away.fromMs)}; ${lost
+      ? `it came back without ${plural(lost, 'event')} that this page had shown` : 'nothing was lost'}.</span><button class="action" onClick=${() => setSeen(aways.length)}>OK</button></div>` : null}`;
 }
 
 /** @param {any} props */
 function Banner({ run, onSelect }) {
   const { head } = run;
-  const began = useMemo(() => origin(run), [run]);
+  const began = useMemo(() => origin(run), [run.core]);
   if (head.quarantine) return html`<div class="banner fail" role="alert"><span><b>Held back.</b> ${head.quarantine}</span></div>`;
   if (head.status !== 'FAILED' && head.status !== 'TIMED_OUT' && head.status !== 'ABORTED') return null;
   const state = began ? run.states[began.state].name : null;
@@ -109,7 +127,7 @@ function useKeys({ run, at, state, visit, onAt, set }) {
       /** @type {Record<string, () => void>} */
       const keys = {
         '[': () => onAt(Math.max(1, at - 1)), ']': () => onAt(Math.min(run.length, at + 1)),
-        '{': () => beside(-1), '}': () => beside(1),
+        '{': () => beside(-1), '}': () => beside(1), l: () => set({ at: null }),
       };
       if (event.key === ' ' && target.tagName !== 'BUTTON' && target.getAttribute('role') !== 'button') keys[' '] = () => document.getElementById('play')?.click();
       if (!keys[event.key]) return;

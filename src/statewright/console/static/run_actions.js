@@ -1,7 +1,7 @@
 // What can be done with the execution that the page shows: a button each, beside its name.
 
 import { html } from './vendor.js';
-import { CostButton } from './costs.js';
+import { CostButton } from './cost_button.js';
 import { ExportButton, ShareButton } from './export_button.js';
 import { CompareButton, WhatIfButton } from './run_comparisons.js';
 

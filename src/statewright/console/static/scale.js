@@ -8,21 +8,30 @@ const LONGER_THAN_REST = 3;
 const KEPT = 0.07;
 const FOLD_WIDTH = 0.04;
 
+const MOST_GAPS = 12;
+
 /**
- * Stretches in which nothing but waits was open, if they are so long that they hide the rest.
- * @param {{beginMs: number, endMs: number}[]} work  what was not a wait
- * @param {number} endMs @returns {[number, number][]}
+ * The longest stretches in which nothing but waits was open, and where the last one begins: null while work goes on.
+ * @typedef {{longest: [number, number][], openFrom: number | null}} Gaps
+ * @param {{beginMs: number, endMs: number}[]} work  what was not a wait; -1 as its end for what goes on @returns {Gaps}
  */
-export function idleStretches(work, endMs) {
+export function gapsOf(work) {
   const sorted = [...work].sort((one, other) => one.beginMs - other.beginMs);
   /** @type {[number, number][]} */
   const gaps = [];
   let covered = 0;
   for (const bar of sorted) {
     if (bar.beginMs > covered) gaps.push([covered, bar.beginMs]);
-    covered = Math.max(covered, bar.endMs);
+    covered = Math.max(covered, bar.endMs < 0 ? Infinity : bar.endMs);
   }
-  if (endMs > covered) gaps.push([covered, endMs]);
+  const longest = gaps.sort((one, other) => other[1] - other[0] - one[1] + one[0]).slice(0, MOST_GAPS);
+  return { longest: longest.sort((one, other) => one[0] - other[0]), openFrom: covered === Infinity ? null : covered };
+}
+
+/** The stretches that are so long that they hide the rest. @param {Gaps} gaps @param {number} endMs @returns {[number, number][]} */
+export function idleStretches({ longest, openFrom }, endMs) {
+  /** @type {[number, number][]} */
+  const gaps = openFrom !== null && endMs > openFrom ? [...longest, [openFrom, endMs]] : longest;
   const long = gaps.filter(([from, to]) => to - from > SHORTEST_FOLD * endMs);
   const rest = endMs - long.reduce((sum, [from, to]) => sum + to - from, 0);
   return long.filter(([from, to]) => to - from > LONGER_THAN_REST * rest);

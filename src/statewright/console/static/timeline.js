@@ -4,7 +4,7 @@ import { html, useLayoutEffect, useMemo, useRef, useState } from './vendor.js';
 import { duration, offset } from './format.js';
 import { toneWords } from './icons.js';
 import { countUpTo, lookAt, rowsOf, toneOf, tookBy, waitingTone } from './model.js';
-import { idleStretches, lanes, makeScale, ticks } from './scale.js';
+import { gapsOf, idleStretches, lanes, makeScale, ticks } from './scale.js';
 
 const MOST_BARS = 160;
 const MOST_LANES = 6;
@@ -13,9 +13,10 @@ const NEAR_HEAD = 0.045;
 const NEAR_FOLD = 0.07;
 
 /** @param {any} props */
-export function Timeline({ run, at, selected, onAt, onSelect }) {
-  const rows = useMemo(() => rowsOf(run), [run]);
-  const scale = useMemo(() => makeScale(run.endMs, idleStretches(workOf(run), run.endMs)), [run]);
+export function Timeline({ run, at, aways = [], selected, onAt, onSelect }) {
+  const rows = useMemo(() => rowsOf(run), [run.core]);
+  const gaps = useMemo(() => gapsOf(workOf(run)), [run.core]);
+  const scale = useMemo(() => makeScale(run.endMs, idleStretches(gaps, run.endMs)), [gaps, run.endMs]);
   const track = useRef(/** @type {any} */ (null));
   const head = useRef(/** @type {any} */ (null));
   const [dragging, setDragging] = useState(false);
@@ -23,11 +24,10 @@ export function Timeline({ run, at, selected, onAt, onSelect }) {
   const folds = scale.pieces.filter((piece) => piece.folded);
   // Labels that would lie under another one are left out.
   const isFree = (/** @type {number} */ share) => Math.abs(share - scale.at(ms)) > NEAR_HEAD && folds.every((fold) => Math.abs(share - (fold.from + fold.to) / 2) > NEAR_FOLD);
-  const times = useMemo(() => Array.from({ length: run.length }, (_, place) => run.msOf(place + 1)), [run]);
   const seek = (/** @type {any} */ event) => {
     const box = track.current.getBoundingClientRect();
     const share = Math.min(1, Math.max(0, (event.clientX - box.left) / box.width));
-    onAt(Math.max(1, share >= 1 ? run.length : countUpTo(times, scale.msAt(share))));
+    onAt(Math.max(1, share >= 1 ? run.length : countUpTo(run.times, scale.msAt(share))));
   };
   useLayoutEffect(() => {
     if (head.current) head.current.style.left = percent(scale.at(ms));
@@ -52,13 +52,14 @@ export function Timeline({ run, at, selected, onAt, onSelect }) {
         ${folds.map((piece) => html`<${At} share=${(piece.from + piece.to) / 2} className="fold" title=${`${duration(piece.toMs - piece.fromMs)} of waiting, folded`}>≈ ${duration(piece.toMs - piece.fromMs)}</${At}>`)}
         <span class="head" ref=${head}>${offset(ms)}</span></div><span class="took">Took</span></div>
     <div class="rows">${rows.map((state) => html`<${Row} key=${state.name} run=${run} state=${state} at=${at} ms=${ms} scale=${scale} isSelected=${state.name === selected} onSelect=${onSelect} />`)}
-      <div class="over"><div class="overtrack">${ticks(scale, 8).map((tick) => html`<${At} key=${tick} share=${scale.at(tick)} className="gridline" />`)}<${At} share=${scale.at(ms)} className="playhead" /></div></div></div>
+      <div class="over"><div class="overtrack">${ticks(scale, 8).map((tick) => html`<${At} key=${tick} share=${scale.at(tick)} className="gridline" />`)}${aways.map((/** @type {any} */ one) => html`<${Away} key=${one.toMs} from=${scale.at(one.fromMs - run.head.startedMs)} to=${scale.at(one.toMs - run.head.startedMs)} words=${`The server was away for ${duration(one.toMs - one.fromMs)}`} />`)}
+        <${At} share=${scale.at(ms)} className="playhead" /></div></div></div>
   </div>`;
 }
 
 /** @param {any} props */
 function Row({ run, state, at, ms, scale, isSelected, onSelect }) {
-  const bars = useMemo(() => barsOf(run, state), [run, state]);
+  const bars = useMemo(() => barsOf(run, state), [run.core, state]);
   const look = lookAt(state, at);
   const isContainer = state.type === 'Parallel' || state.type === 'Map';
   // While none of its visits goes on, a row looks the same at every event.
@@ -96,6 +97,16 @@ function At({ share, className, title, children }) {
   return html`<span ref=${box} class=${className} title=${title}>${children}</span>`;
 }
 
+/** A stretch in which the server did not answer. @param {any} props */
+function Away({ from, to, words }) {
+  const box = useRef(/** @type {any} */ (null));
+  useLayoutEffect(() => {
+    box.current.style.left = percent(from);
+    box.current.style.width = percent(to - from);
+  }, [from, to]);
+  return html`<span ref=${box} class="away" role="img" aria-label=${words} title=${words}></span>`;
+}
+
 /** The bars of a state: one an attempt of a task, else one a visit; many are joined. @param {any} run @param {any} state */
 function barsOf(run, state) {
   /** @type {any[]} */
@@ -103,18 +114,18 @@ function barsOf(run, state) {
   for (const visit of state.visits) {
     const tries = state.type === 'Task' && visit.attempts.length > 1 ? visit.attempts : null;
     if (!tries) {
-      list.push({ begin: visit.begin, end: visit.end, beginMs: visit.beginMs, endMs: endMs(visit, run), tone: toneOf(visit, run.length), label: '', words: visit.kind === 2 ? `item ${visit.strand}: ` : '' });
+      list.push({ begin: visit.begin, end: visit.end, beginMs: visit.beginMs, endMs: visit.endMs, tone: toneOf(visit, run.length), label: '', words: visit.kind === 2 ? `item ${visit.strand}: ` : '' });
       continue;
     }
-    list.push({ begin: visit.begin, end: visit.end, beginMs: visit.beginMs, endMs: endMs(visit, run), tone: 'idle', label: '', gap: true, words: '' });
-    tries.forEach((/** @type {any} */ one) => list.push({ begin: one.begin, end: one.end, beginMs: one.beginMs, endMs: one.endMs < 0 ? run.endMs : one.endMs,
+    list.push({ begin: visit.begin, end: visit.end, beginMs: visit.beginMs, endMs: visit.endMs, tone: 'idle', label: '', gap: true, words: '' });
+    tries.forEach((/** @type {any} */ one) => list.push({ begin: one.begin, end: one.end, beginMs: one.beginMs, endMs: one.endMs,
       tone: one.failed ? 'fail' : one.end ? 'ok' : 'run', label: String(one.number), words: `attempt ${one.number}${one.error ? `, ${one.error}` : ''}: ` }));
   }
   if (list.length > MOST_BARS) list = list.filter((bar) => !bar.gap);
   for (let share = 1 / PIXELS; list.length > MOST_BARS; share *= 2) list = joined(list, Math.max(1, run.endMs) * share);
   const gaps = list.filter((bar) => bar.gap).map((bar) => ({ ...bar, lane: 0 }));
   const solid = list.filter((bar) => !bar.gap).sort((one, other) => one.beginMs - other.beginMs);
-  const placed = lanes(solid, MOST_LANES).map(({ bar, lane }) => ({ ...bar, lane }));
+  const placed = lanes(solid.map((bar) => (bar.endMs < 0 ? { ...bar, endMs: Infinity } : bar)), MOST_LANES).map(({ bar, lane }) => ({ bar: bar.endMs === Infinity ? { ...bar, endMs: -1 } : bar, lane })).map(({ bar, lane }) => ({ ...bar, lane }));
   return { list: [...gaps, ...placed], lanes: Math.max(1, ...placed.map((bar) => bar.lane + 1)) };
 }
 
@@ -124,8 +135,9 @@ function joined(list, nearMs) {
   const found = [];
   for (const bar of [...list].sort((one, other) => one.beginMs - other.beginMs)) {
     const last = found[found.length - 1];
-    if (last && bar.beginMs - last.endMs < nearMs && (last.tone === bar.tone || bar.endMs - bar.beginMs < nearMs)) {
-      last.endMs = Math.max(last.endMs, bar.endMs);
+    const isOpen = bar.endMs < 0;
+    if (last && (last.endMs < 0 || bar.beginMs - last.endMs < nearMs) && (last.tone === bar.tone || (!isOpen && bar.endMs - bar.beginMs < nearMs))) {
+      last.endMs = isOpen || last.endMs < 0 ? -1 : Math.max(last.endMs, bar.endMs);
       last.end = last.end && bar.end ? Math.max(last.end, bar.end) : 0;
       if (bar.tone === 'fail') last.tone = 'fail';
       last.many = (last.many ?? 1) + (bar.many ?? 1);
@@ -143,15 +155,10 @@ function workOf(run) {
   for (const visit of run.visits) {
     const { type } = run.states[visit.state];
     if (type === 'Wait' || type === 'Parallel' || type === 'Map') continue;
-    if (!visit.attempts.length) work.push({ beginMs: visit.beginMs, endMs: endMs(visit, run) });
-    for (const one of visit.attempts) work.push({ beginMs: one.beginMs, endMs: one.endMs < 0 ? run.endMs : one.endMs });
+    if (!visit.attempts.length) work.push({ beginMs: visit.beginMs, endMs: visit.endMs });
+    for (const one of visit.attempts) work.push({ beginMs: one.beginMs, endMs: one.endMs });
   }
   return work;
-}
-
-/** @param {any} visit @param {any} run */
-function endMs(visit, run) {
-  return visit.endMs < 0 ? run.endMs : visit.endMs;
 }
 
 /** @param {number} share */

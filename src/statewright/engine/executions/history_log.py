@@ -30,6 +30,11 @@ class HistoryLog:
         self._meter = meter
         self._followers: tuple[OnHistory, ...] = () if on_history is None else (on_history,)
 
+    @property
+    def is_followed(self) -> bool:
+        """True while anything but log groups gets the history."""
+        return bool(self._followers)
+
     def follow(self, follower: OnHistory) -> Callable[[], None]:
         """Have a follower called with all history from now on; the result, called once, takes it out again.
 

@@ -36,7 +36,10 @@ def test_without_options(served, capsys):
         ".statewright",
     )
     assert options.config.limits.profile == "aws"
-    assert capsys.readouterr().out == "Statewright is ready on http://127.0.0.1:9 (data: x, handlers: none, pid 1)\n"
+    assert capsys.readouterr().out.splitlines() == [
+        "Statewright is ready on http://127.0.0.1:9 (data: x, handlers: none, pid 1)",
+        "The console is at http://127.0.0.1:9/console",
+    ]
 
 
 def test_with_options(served, tmp_path):
