@@ -14,7 +14,7 @@ from tests.e2e.recorded_orders import Orders, asked, posted
 
 
 @pytest.fixture(scope="module")
-def orders(server) -> Orders:
+def orders(server: Any) -> Orders:
     return Orders(server, "what-if-orders")
 
 

@@ -37,7 +37,7 @@ MOST: Final = 1_000
 _FILES: Final = (".json", ".yaml", ".yml")
 
 
-@click.command(short_help="Replay the last executions on another definition: which change?")
+@click.command(short_help="Replay the last executions on a definition.")
 @click.argument("target", metavar="FILE|MACHINE")
 @click.option("--against-last", "last", type=click.IntRange(1, MOST), default=100, metavar="N",
               help="How many executions to replay; default: 100.")  # fmt: skip

@@ -2,18 +2,19 @@
 
 import { html, useEffect, useMemo, useState } from './vendor.js';
 import { diffLines } from './diff.js';
-import { Evaluated } from './evaluated.js';
 import { duration, offset } from './format.js';
 import { Icon, ToneBadge, toneWords } from './icons.js';
 import { Json, Lines, MOST_LINES } from './json.js';
+import { Later } from './later.js';
 import { attemptsAt, begunBy, toneOf, waitingTone } from './model.js';
 import { Tabs } from './parts.js';
-import { StateLogs } from './logs.js';
 import { MapRunLink } from './map_run_link.js';
 import { isStored } from './run_comparisons.js';
 import { sentence } from './words.js';
 
 const MOST_ATTEMPTS = 50;
+const evaluated = () => import('./evaluated.js').then((module) => module.Evaluated);
+const logs = () => import('./logs.js').then((module) => module.StateLogs);
 /** @type {[string, string][]} */
 const TABS = [['input', 'Input'], ['output', 'Output'], ['changes', 'Changes'], ['evaluated', 'Evaluated'], ['attempts', 'Attempts'], ['logs', 'Logs'], ['definition', 'Definition']];
 
@@ -52,8 +53,8 @@ function Tab({ tab, run, state, visit, attempts, isOver, payloads }) {
   if (tab === 'definition') return html`<${Json} value=${definition} />`;
   if (!visit) return html`<p class="faint pad">There is nothing before the state is entered.</p>`;
   if (tab === 'input') return html`<${Stored} payloads=${payloads} event=${visit.begin} member="input" none="This state had no input." />`;
-  if (tab === 'evaluated') return html`<${Evaluated} arn=${run.head.arn} visit=${visit} />`;
-  if (tab === 'logs') return html`<${StateLogs} run=${run} state=${state} visit=${visit} isOver=${isOver} />`;
+  if (tab === 'evaluated') return html`<${Later} load=${evaluated} arn=${run.head.arn} visit=${visit} />`;
+  if (tab === 'logs') return html`<${Later} load=${logs} run=${run} state=${state} visit=${visit} isOver=${isOver} />`;
   if (tab === 'attempts') return html`<${Attempts} attempts=${attempts} payloads=${payloads} />`;
   if (!isOver) return html`<p class="faint pad">There is no output yet.</p>`;
   if (visit.status === 'failed' || visit.status === 'stopped') return html`<p class="faint pad">It ended without output.</p>`;
