@@ -15,8 +15,14 @@ from pathlib import Path
 from typing import Final, NoReturn
 from urllib.parse import urlsplit
 
-from statewright.config_console import ConsoleSettings, checked_console
-from statewright.config_tables import TABLES, ProjectSettings, checked_project, checked_tables
+from statewright.config_tables import (
+    TABLES,
+    ConsoleSettings,
+    ProjectSettings,
+    checked_console,
+    checked_project,
+    checked_tables,
+)
 from statewright.files.settings_lines import line_of
 from statewright.limits import API_RATES, AWS, PROFILES, Limits, Rate, RateSettings
 from statewright.payload import JsonMapping, JsonObject

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, TypeVarTuple
 
 import pytest
 
-from statewright.config_console import ConsoleSettings
+from statewright.config_tables import ConsoleSettings
 from statewright.console.analysis.explain import explained
 from statewright.console.analysis.replays import Shown
 from statewright.console.analysis.visited import History

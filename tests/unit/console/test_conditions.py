@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from statewright.config_console import ConsoleSettings
+from statewright.config_tables import ConsoleSettings
 from statewright.console.lists.conditions import Found, Texts, met, parse
 from statewright.console.lists.search import may_match, revealed_by
 from statewright.console.redaction import Redactor

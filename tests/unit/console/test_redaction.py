@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from statewright.config import ConfigError, parse_config
-from statewright.config_console import ConsoleSettings
+from statewright.config_tables import ConsoleSettings
 from statewright.console.payloads import payload, rows
 from statewright.console.redaction import MASK, Redactor, RunRedaction
 from statewright.interpreter.history import HistoryEvent

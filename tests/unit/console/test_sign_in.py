@@ -11,7 +11,7 @@ import pytest
 
 from statewright.api.app import Api
 from statewright.config import Config, parse_config
-from statewright.config_console import ConsoleSettings
+from statewright.config_tables import ConsoleSettings
 from statewright.console.asked import Lines
 from statewright.console.calls import WRITING
 from statewright.console.console import ConsoleApp

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from statewright.config_console import ConsoleSettings
+from statewright.config_tables import ConsoleSettings
 from statewright.console.recorded import Recorded
 from statewright.console.redaction import Redactor, RunRedaction
 from statewright.console.runs import ReadRun, run_document

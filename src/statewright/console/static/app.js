@@ -4,15 +4,14 @@ import { effect, html, render, signal, useEffect, useState } from './vendor.js';
 import { reachable, read, signedOut } from './api.js';
 import { count } from './format.js';
 import { Icon } from './icons.js';
-import { Help, overlay } from './keys.js';
+import { overlay } from './keys.js';
+import { Later } from './later.js';
 import { enter } from './login.js';
 import { route } from './navigation.js';
 import { FIRST, PAGES } from './pages.js';
-import { Palette } from './palette.js';
 import { Problem } from './parts.js';
 import { ThemeButton, ZoneButton } from './preferences.js';
 import { useRead } from './reading.js';
-import { ProjectBanner } from './project.js';
 import { format } from './route.js';
 import { loadStyle } from './styles.js';
 
@@ -108,9 +107,16 @@ function SignIn() {
   return html`<main class="main" id="main">${Form ? html`<${Form} />` : html`<p class="pad" role="status">${signedOut.value}</p>`}</main>`;
 }
 
+const projectBanner = () => import('./project.js').then((module) => module.ProjectBanner);
+/** @type {Record<string, () => Promise<any>>} */
+const OVERLAYS = {
+  palette: () => import('./palette.js').then((module) => module.Palette),
+  help: () => import('./help.js').then((module) => module.Help),
+};
+
 function App() {
   if (signedOut.value !== null) return html`<${Rail} /><${SignIn} />`;
-  return html`<${Rail} /><${Palette} /><${Help} /><main class="main" id="main"><${ProjectBanner} />
+  return html`<${Rail} />${overlay.value ? html`<${Later} key=${overlay.value} load=${OVERLAYS[overlay.value]} quiet=${true} />` : null}<main class="main" id="main"><${Later} load=${projectBanner} quiet=${true} />
     ${trouble.value ? html`<${Problem} problem=${trouble.value} again=${look} />` : null}
     <${Page} /></main>`;
 }

@@ -1,15 +1,16 @@
 // Below the graph: the player, and the run as a timeline, a table, events or raw JSON.
 
 import { html, useEffect, useMemo, useRef, useState } from './vendor.js';
-import { Events } from './events.js';
 import { duration, offset } from './format.js';
 import { Icon, toneWords } from './icons.js';
+import { Later } from './later.js';
 import { attemptsAt, lookAt, rowsOf } from './model.js';
 import { Tabs } from './parts.js';
 import { Timeline } from './timeline.js';
 
 /** @type {[string, string][]} */
 const VIEWS = [['timeline', 'Timeline'], ['table', 'Table'], ['events', 'Events'], ['raw', 'Raw']];
+const events = () => import('./events.js').then((module) => module.Events);
 const SPEEDS = [1, 2, 5, 20];
 const LONGEST_PLAY_MS = 8000;
 
@@ -57,7 +58,7 @@ export function Deck({ run, arn, at, mode, aways, view, selected, onAt, onView, 
       <${Live} mode=${mode} isAtEnd=${at >= run.length} /></header>
     <div class="view" role="tabpanel" id="view" aria-labelledby=${`view-${shown}`}>${shown === 'timeline' ? html`<${Timeline} run=${run} at=${at} aways=${aways} selected=${selected} onAt=${onAt} onSelect=${onSelect} />` : null}
     ${shown === 'table' ? html`<${Table} run=${run} at=${at} selected=${selected} onSelect=${onSelect} />` : null}
-    ${shown === 'events' ? html`<${Events} key=${arn} run=${run} arn=${arn} at=${at} onAt=${onAt} />` : null}
+    ${shown === 'events' ? html`<${Later} load=${events} key=${arn} run=${run} arn=${arn} at=${at} onAt=${onAt} />` : null}
     ${shown === 'raw' ? html`<${Raw} run=${run} />` : null}</div>
   </section>`;
 }

@@ -1,7 +1,6 @@
-// Keys of all pages, and the help that lists them. A part that has `data-key="x"` is pressed by x.
+// Keys of all pages; help.js lists them. A part that has `data-key="x"` is pressed by x.
 
-import { html, signal } from './vendor.js';
-import { Dialog } from './dialogs.js';
+import { signal } from './vendor.js';
 import { go } from './navigation.js';
 import { PAGES } from './pages.js';
 import { format } from './route.js';
@@ -48,18 +47,3 @@ addEventListener('keydown', (event) => {
     part.click();
   }
 });
-
-/** @type {[string, [string, string][]][]} */
-const HELP = [
-  ['Everywhere', [['/', 'search, and go anywhere'], ['Ctrl K', 'the same'], ['?', 'these keys'], ['.', 'actions, where a page has a menu of them'], ['l', 'live or paused']]],
-  ['Lists', [['j', 'next row'], ['k', 'row before'], ['Enter', 'open it'], ['x', 'choose it, when rows are chosen'], ['y', 'copy its ARN']]],
-  ['An execution', [['[', 'event before'], [']', 'next event'], ['{', 'visit of this state before'], ['}', 'next visit of this state'], ['Space', 'play, pause']]],
-];
-
-export function Help() {
-  if (overlay.value !== 'help') return null;
-  const goes = Object.entries(GOES).filter(([, page]) => Object.hasOwn(PAGES, page)).map(([key, page]) => /** @type {[string, string]} */ ([`g ${key}`, PAGES[page].title]));
-  const groups = [HELP[0], /** @type {[string, [string, string][]]} */ (['Go to', goes]), ...HELP.slice(1)];
-  return html`<${Dialog} title="Keys" wide=${true} onClose=${() => (overlay.value = '')}><div class="keys">${groups.map(([title, keys]) => html`<section key=${title}><h3>${title}</h3>
-    <dl>${keys.map(([key, words]) => html`<dt>${key.split(' ').map((one) => html`<kbd>${one}</kbd> `)}</dt><dd>${words}</dd>`)}</dl></section>`)}</div><//>`;
-}

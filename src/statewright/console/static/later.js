@@ -2,8 +2,8 @@
 
 import { html, useEffect, useState } from './vendor.js';
 
-/** @param {{load: () => Promise<any>} & Record<string, unknown>} props  `load` gives the component; it gets the others */
-export function Later({ load, ...props }) {
+/** @param {{load: () => Promise<any>, quiet?: boolean} & Record<string, unknown>} props  `load` gives the component, which gets the others; with `quiet` nothing is shown meanwhile */
+export function Later({ load, quiet = false, ...props }) {
   const [found, setFound] = useState(/** @type {{Part: any} | null} */ (null));
   const [isMissing, setMissing] = useState(false);
   useEffect(() => {
@@ -14,5 +14,5 @@ export function Later({ load, ...props }) {
     };
   }, [load]);
   if (isMissing) return html`<p class="fail pad" role="alert">A part of the page could not be loaded.</p>`;
-  return found ? html`<${found.Part} ...${props} />` : html`<p class="faint pad">Reading…</p>`;
+  return found ? html`<${found.Part} ...${props} />` : quiet ? null : html`<p class="faint pad">Reading…</p>`;
 }

@@ -35,3 +35,7 @@ export const actLines = refuse;
 export const blob = refuse;
 export const held = new Map();
 export const HELD = 'import:';
+export const signedOut = signal(null);
+export const tokenNow = () => null;
+export const takeToken = () => {};
+export const regionOf = () => '';

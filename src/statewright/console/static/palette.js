@@ -15,15 +15,11 @@ import { arnTarget, machineAddress } from './targets.js';
 
 const PAUSE_MS = 120;
 
-export function Palette() {
-  return overlay.value === 'palette' ? html`<${Box} />` : null;
-}
-
 function close() {
   overlay.value = '';
 }
 
-function Box() {
+export function Palette() {
   const [text, setText] = useState('');
   const [found, setFound] = useState(/** @type {any} */ ({ executions: [], machines: [] }));
   const [place, setPlace] = useState(0);

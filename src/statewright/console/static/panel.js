@@ -8,15 +8,17 @@ import { Json, Lines, MOST_LINES } from './json.js';
 import { Later } from './later.js';
 import { attemptsAt, begunBy, toneOf, waitingTone } from './model.js';
 import { Tabs } from './parts.js';
-import { MapRunLink } from './map_run_link.js';
 import { isStored } from './run_comparisons.js';
 import { sentence } from './words.js';
 
 const MOST_ATTEMPTS = 50;
 const evaluated = () => import('./evaluated.js').then((module) => module.Evaluated);
+const mapRunLink = () => import('./map_run_link.js').then((module) => module.MapRunLink);
 const logs = () => import('./logs.js').then((module) => module.StateLogs);
 /** @type {[string, string][]} */
 const TABS = [['input', 'Input'], ['output', 'Output'], ['changes', 'Changes'], ['evaluated', 'Evaluated'], ['attempts', 'Attempts'], ['logs', 'Logs'], ['definition', 'Definition']];
+/** Tabs that ask the server about the execution. */
+const STORED = new Set(['evaluated', 'logs']);
 
 /** @param {any} props */
 export function Panel({ run, name, visit, at, tab, payloads, icons, onTab, onVisit }) {
@@ -29,7 +31,7 @@ export function Panel({ run, name, visit, at, tab, payloads, icons, onTab, onVis
   const isOver = visit && visit.end > 0 && visit.end <= at;
   const until = visit ? (isOver ? visit.endMs : run.timeAt(at)) : 0;
   const attempts = visit ? attemptsAt(visit, at) : [];
-  const shown = TABS.filter(([key]) => (key !== 'attempts' || attempts.length) && (key !== 'evaluated' || isStored(run, run.head.arn)))
+  const shown = TABS.filter(([key]) => (key !== 'attempts' || attempts.length) && (!STORED.has(key) || isStored(run, run.head.arn)))
     .map(([key, words]) => [key, words, key === 'attempts' ? html`<span class="pip">${attempts.length}</span>` : null]);
   const active = shown.some(([key]) => key === tab) ? tab : visit ? 'input' : 'definition';
   return html`<aside class="inspector card" aria-label="State">
@@ -41,7 +43,7 @@ export function Panel({ run, name, visit, at, tab, payloads, icons, onTab, onVis
       ${state.visits.length > 1 ? html`<p class="visits"><button aria-label="Earlier visit" disabled=${place <= 0} onClick=${() => onVisit(state.visits[place - 1])}><${Icon} name="left" size=${12} /></button>
         visit ${(place + 1).toLocaleString('en-GB')} of ${begun.toLocaleString('en-GB')}
         <button aria-label="Later visit" disabled=${place >= begun - 1} onClick=${() => onVisit(state.visits[place + 1])}><${Icon} name="right" size=${12} /></button></p>` : null}
-      <p class=${`said t-${tone}`}>${sentence(run, visit, at)}</p><${MapRunLink} run=${run} state=${state} visit=${visit} />` : html`<p class="said t-idle">${state.apart ? 'Runs in child executions of a Map, which are executions of their own.' : `Not reached${at < run.length ? ' yet' : ''}.`}</p>`}
+      <p class=${`said t-${tone}`}>${sentence(run, visit, at)}</p><${Later} load=${mapRunLink} quiet=${true} run=${run} state=${state} visit=${visit} />` : html`<p class="said t-idle">${state.apart ? 'Runs in child executions of a Map, which are executions of their own.' : `Not reached${at < run.length ? ' yet' : ''}.`}</p>`}
     <${Tabs} items=${shown} chosen=${active} label="Parts of the visit" panel="part" onChoose=${onTab} />
     <div class="tabbody" role="tabpanel" id="part" aria-labelledby=${`part-${active}`} tabindex="0"><${Tab} key=${`${active} ${visit?.index}`} tab=${active} run=${run} state=${state} visit=${visit} attempts=${attempts} isOver=${isOver} payloads=${payloads} /></div>
   </aside>`;

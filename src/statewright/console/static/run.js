@@ -6,6 +6,7 @@ import { Deck } from './deck.js';
 import { count, dollars, duration, instant, iso, offset, plural, zoneName } from './format.js';
 import { Graph } from './graph.js';
 import { Icon, StatusBadge, statusWords } from './icons.js';
+import { Later } from './later.js';
 import { connection } from './live.js';
 import { useRun } from './live_run.js';
 import { begunBy, firstSelection, origin, visitAt } from './model.js';
@@ -14,7 +15,7 @@ import { Problem } from './parts.js';
 import { makePayloads } from './payloads.js';
 import { format } from './route.js';
 import { RunActions } from './run_actions.js';
-import { WaitingBanner } from './waiting.js';
+import { isStored } from './run_comparisons.js';
 
 /** @param {any} props */
 export function Page({ route: { id: arn, query }, server }) {
@@ -31,6 +32,13 @@ export function Page({ route: { id: arn, query }, server }) {
   return html`${trouble}<${Run} run=${run} live=${live} arn=${arn} query=${query} icons=${server?.icons} server=${server} reload=${load} />`;
 }
 
+const waitingBanner = () => import('./waiting.js').then((module) => module.WaitingBanner);
+
+/** @param {any} run */
+function mayWait(run) {
+  return run.head.status === 'RUNNING' && run.states.some((/** @type {any} */ state) => state.waits && !state.apart);
+}
+
 /** @param {any} props */
 function Run({ run, live, arn, query, icons, server, reload }) {
   const { core } = run;
@@ -45,7 +53,7 @@ function Run({ run, live, arn, query, icons, server, reload }) {
   const mode = { isFollowing: !query.at, isRunning: live.isRunning, news: live.news, follow: () => set({ at: null }), pause: () => set({ at: run.length }) };
   useKeys({ run, at, state, visit, onAt, set });
   return html`<${Head} run=${run} head=${live.head} arn=${arn} at=${at} state=${state} visit=${visit} server=${server} reload=${reload} live=${live} /><${Notices} live=${live} run=${run} />
-    <${Banner} run=${run} onSelect=${onSelect} /><${WaitingBanner} run=${run} arn=${arn} server=${server} reload=${reload} />
+    <${Banner} run=${run} onSelect=${onSelect} />${mayWait(run) && isStored(run, arn) ? html`<${Later} load=${waitingBanner} quiet=${true} run=${run} arn=${arn} server=${server} reload=${reload} />` : null}
     <div class="stage"><${Graph} run=${run} at=${at} selected=${name} icons=${icons} onSelect=${onSelect} />
       <${Panel} run=${run} name=${name} visit=${visit} at=${at} tab=${query.tab ?? (visit && visit.end && visit.status !== 'failed' ? 'changes' : 'input')} payloads=${payloads} icons=${icons}
         onTab=${(/** @type {string} */ tab) => set({ tab })} onVisit=${(/** @type {any} */ one) => set({ state: name, visit: one.index })} /></div>

@@ -1,13 +1,11 @@
 // What can be done with the execution that the page shows: a button each, beside its name.
 
 import { html } from './vendor.js';
-import { CostButton } from './cost_button.js';
 import { useDialog } from './dialogs.js';
-import { ExportButton, ShareButton } from './export_button.js';
 import { forkPoint } from './fork_point.js';
 import { plain } from './format.js';
 import { Icon } from './icons.js';
-import { PinAction } from './pin.js';
+import { Menu } from './menu.js';
 import { format } from './route.js';
 import { CompareButton, WhatIfButton } from './run_comparisons.js';
 
@@ -17,7 +15,7 @@ import { CompareButton, WhatIfButton } from './run_comparisons.js';
  */
 
 /** Components with ActionProps, in their order. @type {((props: ActionProps) => any)[]} */
-const ACTIONS = [CompareButton, WhatIfButton, CostButton, ShareButton, ExportButton, PinAction, Stop, Redrive, Again, Fork];
+const ACTIONS = [CompareButton, WhatIfButton, More, Stop, Redrive, Again, Fork];
 
 /** @param {ActionProps} props */
 export function RunActions(props) {
@@ -29,6 +27,13 @@ function Behind({ load, icon, look = '', title, isOff = false, words, ...given }
   const { Shown, isBusy, problem, open, close } = useDialog(load);
   return html`<button class=${`action ${look}`} disabled=${isOff || isBusy} title=${title} onClick=${open}><${Icon} name=${icon} size=${14} />${words}</button>
     ${problem ? html`<span class="fail" role="alert">${problem.message}</span>` : null}${Shown ? html`<${Shown} ...${given} onClose=${close} />` : null}`;
+}
+
+const more = () => import('./run_more.js').then((one) => one.More);
+
+/** What is done more rarely. @param {ActionProps} props */
+function More(props) {
+  return html`<${Menu} words="More" dataKey="." load=${more} ...${props} />`;
 }
 
 /** @param {ActionProps} props */

@@ -19,8 +19,7 @@ from statewright.cli.local.schemas.words import (
     whole,
 )
 from statewright.config import AUTHORISATIONS, ISOLATIONS, MOST_TIME_SCALE, TOKEN_METHODS, Connection
-from statewright.config_console import LOGINS, PAYLOADS
-from statewright.config_tables import PROJECT, TABLES
+from statewright.config_tables import LOGINS, PAYLOADS, PROJECT, TABLES
 from statewright.limits import API_RATES, PROFILES, Limits
 from statewright.payload import JsonObject
 
