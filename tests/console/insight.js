@@ -42,6 +42,7 @@ async function heat(page) {
 async function execution(page, look) {
   await page.goto(`${address}/console/execution/${arn}`);
   await page.getByRole('slider').waitFor();
+  await page.getByRole('button', { name: 'More' }).click();
   await page.getByRole('button', { name: 'Cost', exact: true }).click();
   await page.locator('dialog .total').waitFor();
   await page.checkAccess();

@@ -27,7 +27,7 @@ async function answerTask() {
 async function walk(page, look) {
   const name = `live-${look.name.replace(' ', '-')}`;
   await page.goto(`${address}/console/machines`);
-  await page.goto(`${address}/console`);
+  await page.goto(`${address}/console/executions`);
   await page.locator('tbody tr, .empty').first().waitFor();
   const { executionArn: arn } = await aws('AWSStepFunctions.StartExecution', { stateMachineArn: machine, name, input: '{}' });
   // The list shows it without being asked.

@@ -30,14 +30,37 @@ def pages(shown: dict[str, str], machines: dict[str, str]) -> list[dict[str, Any
     """Every page that is on a picture: its name, address, and what has to be there."""
     run = {name: f"/console/execution/{arn}" for name, arn in shown.items()}
     machine = machines["order-fulfilment"]
+    row = "tbody tr"
     return [
+        {"name": "overview", "path": "/console", "wait": "main h1"},
         {"name": "execution", "path": f"{run['retried']}?state=Charge+card&tab=changes", "wait": ".node.selected"},
         {"name": "scrubbed", "path": f"{run['retried']}?at=18", "wait": ".node.selected"},
+        {"name": "evaluated", "path": f"{run['retried']}?state=Price+order&tab=evaluated", "wait": ".node.selected"},
         {"name": "failed", "path": run["failed"], "wait": ".banner.fail"},
         {"name": "waiting", "path": run["waiting"], "wait": ".node.selected"},
-        {"name": "executions", "path": "/console/executions", "wait": "tbody tr"},
-        {"name": "machines", "path": "/console/machines", "wait": "tbody tr"},
-        {"name": "machine", "path": f"/console/machine/{machine}", "wait": "main h1"},
+        {"name": "compare", "path": f"/console/compare?a={shown['retried']}&b={shown['failed']}", "wait": "main h1"},
+        {"name": "what-if", "path": f"/console/what-if/{shown['failed']}", "wait": "main h1"},
+        {"name": "map-run", "path": f"/console/map-run/{shown['run']}", "wait": "main h1"},
+        {"name": "executions", "path": "/console/executions?q=input.customer.name+~+%22hopper%22", "wait": row},
+        {"name": "machines", "path": "/console/machines", "wait": row},
+        {"name": "machine", "path": f"/console/machine/{machine}?tab=graph", "wait": "main h1"},
+        {"name": "heat", "path": f"/console/heat/{machine}", "wait": "main h1"},
+        {"name": "start", "path": f"/console/start/{machine}?like={shown['retried']}", "wait": "main h1"},
+        {"name": "waits", "path": "/console/waiting", "wait": row},
+        {"name": "limits", "path": "/console/limits", "wait": "main h1"},
+        {"name": "functions", "path": "/console/functions", "wait": row},
+        {"name": "queues", "path": "/console/queues", "wait": row},
+        {"name": "schedules", "path": "/console/schedules", "wait": row},
+        {"name": "topics", "path": "/console/topics", "wait": row},
+        {"name": "tables", "path": "/console/tables", "wait": row},
+        {"name": "objects", "path": "/console/objects", "wait": "main h1"},
+        {"name": "jobs", "path": "/console/jobs", "wait": "main h1"},
+        {"name": "flow", "path": "/console/flow", "wait": "main svg"},
+        {"name": "events", "path": "/console/events", "wait": "main h1"},
+        {"name": "workbench", "path": "/console/workbench", "wait": "main svg", "rest": 3000},
+        {"name": "simulations", "path": "/console/simulations", "wait": "main h1"},
+        {"name": "import", "path": "/console/import", "wait": "main h1"},
+        {"name": "settings", "path": "/console/settings", "wait": "main h1"},
     ]
 
 
@@ -71,6 +94,7 @@ def main() -> None:
         until(lambda: sfn.describe_execution(executionArn=shown["retried"])["status"] == "SUCCEEDED")
         until(lambda: sfn.describe_execution(executionArn=shown["failed"])["status"] == "FAILED")
         until(lambda: sfn.describe_execution(executionArn=shown["map"])["status"] != "RUNNING")
+        shown["run"] = sfn.list_map_runs(executionArn=shown["map"])["mapRuns"][0]["mapRunArn"]
         wanted = [one for one in pages(shown, shop.machines) if not given.only or one["name"] in given.only.split(",")]
         given.folder.mkdir(parents=True, exist_ok=True)
         work = Path(place) / "work"

@@ -94,8 +94,8 @@ def test_a_double_click_starts_and_forks_once(report, strict, machine):
 def test_what_can_be_done_depends_on_the_status(report):
     for shown in report["shown"].values():
         assert shown["banner"] == "Ask waits for an answer to its task token since …."
-        assert shown["running"] == ["Stop…", "New like this", "Fork from Ask"]
-        assert shown["ended"][0] == "New like this"
+        assert shown["running"] == ["Compare", "More", "Stop…", "New like this", "Fork from Ask"]
+        assert "New like this" in shown["ended"]
         assert shown["stopped"].startswith("Enough")
         assert shown["failed"].startswith("No")
 
@@ -119,5 +119,5 @@ def test_one_like_it_has_the_same_input(report):
 
 def test_a_read_only_sign_in_sees_nothing_that_changes(report):
     for shown in report["shown"].values():
-        assert shown["reader"] == [[], "read only"]
+        assert shown["reader"] == [["Compare", "What if", "More"], "read only"]
         assert set(shown["ends"]) == {"Sign out"}

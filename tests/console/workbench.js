@@ -130,6 +130,7 @@ async function machinePages(page, look) {
 
 async function pin(page) {
   await page.goto(`${address}/console/execution/${execution}`);
+  await page.getByRole('button', { name: 'More' }).click();
   await page.getByRole('button', { name: 'Pin as test' }).click();
   await page.locator('.wb-casetext').waitFor();
   await page.checkAccess();

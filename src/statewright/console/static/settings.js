@@ -5,13 +5,14 @@ import { act } from './api.js';
 import { Confirm } from './dialogs.js';
 import { ago, duration, instant, iso } from './format.js';
 import { signOut } from './login.js';
+import { Preferences } from './preferences.js';
 import { Problem } from './parts.js';
 import { useRead } from './reading.js';
 
 const OFTEN_MS = 10_000;
 
 /** Sections that other parts of the page bring: a title and a component each. @type {{title: string, Section: (props: {server: any}) => any}[]} */
-export const SECTIONS = [];
+export const SECTIONS = [{ title: 'Look', Section: Preferences }];
 
 /** @param {any} props */
 export function Page({ server }) {

@@ -56,12 +56,17 @@ function draw(canvas, strip, order, grid) {
   const context = canvas.getContext('2d');
   if (!context) return;
   context.scale(scale, scale);
-  const style = getComputedStyle(document.documentElement);
-  const colour = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
+  // A canvas knows neither custom properties nor light-dark().
+  const probe = document.body.appendChild(document.createElement('span'));
+  const colour = (/** @type {string} */ name) => {
+    probe.style.color = `var(${name})`;
+    return getComputedStyle(probe).color;
+  };
   /** @type {Record<string, string>} */
   const fills = { ok: colour('--bar-ok'), fail: colour('--bar-fail'), run: colour('--bar-run'), wait: colour('--bar-wait'), caught: colour('--bar-caught') };
   const edge = colour('--edge');
   const mark = colour('--digit');
+  probe.remove();
   const { size } = grid;
   for (let digit = 0; digit < STATUSES.length; digit += 1) {
     const { tone } = STATUSES[digit];
