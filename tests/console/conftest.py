@@ -25,7 +25,7 @@ MODULES = Path(sys.prefix) / "console" / "node_modules"
 def tools() -> Path:
     """The packages of this folder, for Node.js."""
     if not (MODULES / "typescript").is_dir() or shutil.which("node") is None:
-        pytest.skip(f"there is no node, or no packages of tests/console in {MODULES.parent.name}/: make test-slow")
+        pytest.skip(f"there is no node, or no packages of tests/console in {MODULES.parent.name}/: make test")
     return MODULES
 
 
