@@ -31,7 +31,7 @@ function Node({ shape, where, icons, isSelected, onSelect }) {
   return html`<g class=${`node in-${where}${isSelected ? ' selected' : ''}${where === 'none' ? ' unreached' : ''}${shape.panels.length ? ' box' : ''}`} role="button" tabindex="0" aria-pressed=${isSelected}
     aria-label=${`${shape.name}, ${shape.kind}, ${WORDS[/** @type {'both'} */ (where)]}`} data-state=${shape.name} onClick=${() => onSelect(shape.name)} onKeyDown=${press}>
     <title>${shape.name}</title>${isSelected ? outline('ring', 3) : null}${shape.sheets.map((/** @type {any} */ sheet) => rect(sheet, 'frame'))}${outline('frame')}${shape.panels.map((/** @type {any} */ panel) => rect(panel, 'panel'))}${rect(shape.tile, 'tile')}
-    ${icons ? html`<path class="glyph" transform=${`translate(${shape.icon[0]} ${shape.icon[1]})`} d=${icons.kinds[shape.kind]} />` : null}
+    ${icons ? html`<path class="glyph" transform=${`translate(${shape.icon[0]} ${shape.icon[1]})`} d=${icons.services[shape.service] ?? icons.kinds[shape.kind]} />` : null}
     ${shape.names.map((/** @type {any} */ [line, x, y]) => html`<text class="name" x=${x} y=${y}>${line}</text>`)}
     <text class="second" x=${shape.second[1]} y=${shape.second[2]}>${WORDS[/** @type {'both'} */ (where)]}</text></g>`;
 }

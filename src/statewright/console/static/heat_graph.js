@@ -53,7 +53,7 @@ function Node({ shape, look, icons, none, isSelected, onSelect }) {
     <title>${`${shape.name} (${shape.kind})\n${words}`}</title>
     ${isSelected ? outline(shape.outline, 'ring', 3) : null}${shape.sheets.map((/** @type {any} */ sheet) => rect(sheet, 'frame'))}${outline(shape.outline, 'frame')}
     ${shape.panels.map((/** @type {any} */ panel) => rect(panel, 'panel'))}
-    ${icons ? html`<path class="glyph" transform=${`translate(${shape.icon[0]} ${shape.icon[1]})`} d=${icons.kinds[shape.kind]} />` : null}
+    ${icons ? html`<path class="glyph" transform=${`translate(${shape.icon[0]} ${shape.icon[1]})`} d=${icons.services[shape.service] ?? icons.kinds[shape.kind]} />` : null}
     ${shape.names.map((/** @type {any} */ [line, x, y]) => html`<text class="name" x=${x} y=${y}>${line}</text>`)}
     <text class="second" x=${shape.second[1]} y=${shape.second[2]}>${words.length > most ? `${words.slice(0, Math.max(1, most - 1))}…` : words}</text></g>`;
 }

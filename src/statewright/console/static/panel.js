@@ -35,7 +35,7 @@ export function Panel({ run, name, visit, at, tab, payloads, icons, onTab, onVis
     .map(([key, words]) => [key, words, key === 'attempts' ? html`<span class="pip">${attempts.length}</span>` : null]);
   const active = shown.some(([key]) => key === tab) ? tab : visit ? 'input' : 'definition';
   return html`<aside class="inspector card" aria-label="State">
-    <header class="what"><span class=${`tile t-${tone}`}>${icons ? html`<svg class="icon" width="18" height="18" viewBox="0 0 16 16" aria-hidden="true"><path d=${icons.kinds[shape?.kind ?? state.type]} /></svg>` : null}</span>
+    <header class="what"><span class=${`tile t-${tone}`}>${icons ? html`<svg class="icon" width="18" height="18" viewBox="0 0 16 16" aria-hidden="true"><path d=${icons.services[shape?.service] ?? icons.kinds[shape?.kind ?? state.type]} /></svg>` : null}</span>
       <div><h2>${name}</h2><p class="faint">${[state.type, shape?.detail].filter(Boolean).join(' · ')}</p></div>
       <${ToneBadge} tone=${tone} words=${toneWords(tone, Boolean(visit), state.apart)} /></header>
     ${visit ? html`<p class="facts"><b>${offset(visit.beginMs)}</b> entered <b>${duration(Math.max(0, until - visit.beginMs))}</b> ${isOver ? 'took' : 'so far'}
