@@ -122,7 +122,7 @@ async def call(console: Console, asked: Asked) -> JsonObject:
     app = console.app_in(text_of(body, "region", ""))
     request = Call(service, operation, asked.request_id, access_key=asked.caller.access_key or None)
     answer = await perform(app, request, body.get("request", {}))
-    found: JsonObject = shown(answer)
+    found: JsonObject = console.redactor.answer(shown(answer))
     return found
 
 

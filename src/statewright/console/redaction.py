@@ -123,7 +123,11 @@ class Redactor:
 
     def answer(self, value: Json) -> Json:
         """An answer of an operation, whose texts may be payloads; with hidden payloads, those that are JSON are."""
-        shown = self.value(value)
+        secrets: set[str] = set()
+        shown = self._walk(secrets).value(value, self._matcher.start, 0)
+        if secrets:
+            # The cause of a failure may quote what its input had.
+            shown = _Values(secrets).value(shown)
         return _without_documents(shown) if self.is_hidden else shown
 
     def events(self, events: Sequence[HistoryEvent]) -> list[HistoryEvent]:
@@ -249,6 +253,10 @@ class _Values:
     def text(self, text: str) -> str:
         """A text without the values."""
         return self._text(text, 0)
+
+    def value(self, value: Json) -> Json:
+        """A document without the values."""
+        return self._value(value, 0)
 
     def _may_be_in(self, value: Json) -> bool:
         """False for a text without any of the values, which need not be read."""

@@ -48,7 +48,7 @@ async def machine_inputs(console: Console, asked: Asked) -> JsonObject:
             view = engine.listing.view(row)
             if view.input not in found and len(found) < MOST_INPUTS:
                 found[view.input] = {
-                    "text": view.input if len(view.input) <= LONGEST_INPUT else None,
+                    "text": console.redactor.text(view.input) if len(view.input) <= LONGEST_INPUT else None,
                     "length": len(view.input), "name": view.name, "arn": view.execution_arn, "status": view.status,
                     "startedMs": view.started_ms,
                 }  # fmt: skip
@@ -63,7 +63,7 @@ async def run_input(console: Console, asked: Asked) -> JsonObject:
     arn = needed(asked.given, "arn")
     engine = console.app_of_run(arn).engine
     view = engine.listing.view(await engine.names.row_of(arn))
-    return {"input": view.input, "machineArn": view.machine_arn, "type": view.type}
+    return {"input": console.redactor.text(view.input), "machineArn": view.machine_arn, "type": view.type}
 
 
 async def fork_moment(console: Console, asked: Asked) -> JsonObject:
@@ -80,8 +80,8 @@ async def fork_moment(console: Console, asked: Asked) -> JsonObject:
     events = await console.runs_of(arn).events(arn)
     repeats = repeated(_from(events, state, visit))
     return {
-        "input": moment.input.text,
-        "variables": dump_json(moment.variables),
+        "input": console.redactor.text(moment.input.text),
+        "variables": console.redactor.text(dump_json(moment.variables)),
         "repeats": repeats[:MOST_REPEATS],
         "more": max(0, len(repeats) - MOST_REPEATS),
     }

@@ -40,7 +40,8 @@ async def logs(console: Console, asked: Asked) -> JsonObject:
     app = console.app_in(parse_arn(arn).region)
     document = await _of_function(app, visit, open_end=not last)
     document["machine"] = await _of_machine(app, arn, visit, open_end=not last)
-    return document
+    shown: JsonObject = console.redactor.answer(document)
+    return shown
 
 
 async def _of_function(app: App, visit: Sequence[HistoryEvent], *, open_end: bool) -> JsonObject:

@@ -15,6 +15,7 @@ from statewright.api.operations import App
 from statewright.background import in_thread
 from statewright.console.asked import Answer, Asked, Lines, document, text_of
 from statewright.console.context import Console
+from statewright.console.redaction import Redactor
 from statewright.console.services.lists import page_of
 from statewright.errors import ApiError
 from statewright.events.archives.records import MANAGED
@@ -150,7 +151,7 @@ async def tap(console: Console, asked: Asked) -> Lines:
             and (pattern is None or _fits(pattern, event))
         )
 
-    return Lines(_tapped(app, wanted))
+    return Lines(_tapped(app, wanted, console.redactor))
 
 
 def _fits(pattern: Pattern, event: Event) -> bool:
@@ -160,7 +161,7 @@ def _fits(pattern: Pattern, event: Event) -> bool:
         return False
 
 
-async def _tapped(app: App, wanted: Callable[[str, Event], bool]) -> AsyncIterator[Json]:
+async def _tapped(app: App, wanted: Callable[[str, Event], bool], redactor: Redactor) -> AsyncIterator[Json]:
     frame, awake = _Frame(), asyncio.Event()
 
     def on_event(bus: str, event: Event) -> None:
@@ -184,7 +185,7 @@ async def _tapped(app: App, wanted: Callable[[str, Event], bool]) -> AsyncIterat
             sent: JsonObject = {"events": frame.events, "more": frame.more}
             frame.events, frame.more = [], 0
             awake.clear()
-            yield sent
+            yield redactor.answer(sent)
             await app.clock.sleep_until(app.clock.now_ms() + FRAME_MS)
     finally:
         end()

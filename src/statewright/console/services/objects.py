@@ -113,7 +113,7 @@ async def object_(console: Console, asked: Asked) -> JsonObject:
         "version": head.get("VersionId"), "type": head.get("ContentType"), "class": head.get("StorageClass"),
         "encoding": head.get("ContentEncoding"), "metadata": shown(head.get("Metadata") or {}),
         "tags": {one["Key"]: one["Value"] for one in tags["TagSet"]},
-        "preview": await _preview(app, asked, {**which, "IfMatch": head["ETag"]}, length),
+        "preview": console.redactor.answer(await _preview(app, asked, {**which, "IfMatch": head["ETag"]}, length)),
     }  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from typing import Final
 from statewright.api.operations import App
 from statewright.console.asked import Asked, needed, number
 from statewright.console.context import Console
+from statewright.console.redaction import Redactor
 from statewright.console.services.service_figures import values
 from statewright.errors import ApiError
 from statewright.metrics.series import MetricId
@@ -98,13 +99,13 @@ async def peek(console: Console, asked: Asked) -> JsonObject:
     found = app.services.queues.find(needed(asked.given, "name"))
     most = max(1, min(number(asked.given, "limit", 20), MOST_PEEKED))
     messages = await app.services.queues.peek(found, most + 1)
-    return {"messages": [_shown(one) for one in messages[:most]], "more": len(messages) > most}
+    return {"messages": [_shown(one, console.redactor) for one in messages[:most]], "more": len(messages) > most}
 
 
-def _shown(message: Received) -> JsonObject:
+def _shown(message: Received, redactor: Redactor) -> JsonObject:
     return {
         "id": message.message_id,
-        "body": message.body[:BODY_CHARACTERS],
+        "body": redactor.text(message.body)[:BODY_CHARACTERS],
         "length": len(message.body),
         "sentMs": message.sent_ms,
         "receives": message.receives,
@@ -114,7 +115,7 @@ def _shown(message: Received) -> JsonObject:
         "sequence": message.sequence_number,
         "sender": message.sender,
         "sourceArn": message.source_arn,
-        "attributes": _attributes(message),
+        "attributes": redactor.answer(_attributes(message)),
     }
 
 

@@ -40,7 +40,8 @@ function Form({ run, arn, point, chosen, moment, onClose }) {
   const { isBusy, problem, run: act } = useAction();
   const wrong = nameProblem(name);
   const notObject = !problemOf(variables) && kindOf(variables) !== 'object';
-  const mayFork = !wrong && !notObject && !problemOf(input) && !problemOf(variables);
+  // What is not changed is not sent, so that hidden values in it stay as they are.
+  const mayFork = !wrong && !notObject && (input === first.input || !problemOf(input)) && (variables === first.variables || !problemOf(variables));
   const submit = (/** @type {Event} */ event) => {
     event.preventDefault();
     if (!mayFork) return;

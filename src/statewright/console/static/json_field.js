@@ -5,9 +5,19 @@ import { mistakeOf, tidy } from './json_text.js';
 
 const MOST_CHECKED = 2_000_000;
 
+const HIDDEN = '•••';
+
+/** A value that the server's settings hide, which has to be typed in before the text is of use. @param {string} text */
+function hiddenIn(text) {
+  const place = text.indexOf(HIDDEN);
+  if (place < 0) return null;
+  const before = text.slice(0, place).split('\n');
+  return { line: before.length, column: before[before.length - 1].length + 1, message: 'This value is hidden: type it in.' };
+}
+
 /** The mistake of a text; null for one that is right, or too long to check as it is typed. @param {string} text */
 export function problemOf(text) {
-  return text.length > MOST_CHECKED ? null : mistakeOf(text);
+  return text.length > MOST_CHECKED ? null : mistakeOf(text) ?? hiddenIn(text);
 }
 
 /** A text as it is offered for editing. @param {string} text */
