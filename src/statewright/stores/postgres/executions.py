@@ -102,7 +102,8 @@ class PostgresExecutions:
 
     async def rows(self, executions: Sequence[int]) -> list[Row]:
         found = await self._database.opened.read("rows", bigints(executions))
-        return [row_of(columns) for columns in found]
+        by_id = {columns[0]: row_of(columns) for columns in found}
+        return [by_id[one] for one in executions if one in by_id]
 
     async def count_by_status(self, machine: int | None) -> dict[str, int]:
         found = await self._database.opened.read("counts", ALL_MACHINES if machine is None else machine)

@@ -38,7 +38,6 @@ LIMIT ?
 -- name: rows
 SELECT e.id, e.shard, e.machine, e.name, e.status, e.started_ms, e.stopped_ms, h.body, e.tail
 FROM json_each(?) g JOIN execution e ON e.id = g.value JOIN execution_head h ON h.id = e.id
-ORDER BY g.key
 
 -- name: thin_rows
 SELECT started_ms, id, machine, name, status, stopped_ms FROM execution

@@ -45,9 +45,8 @@ LIMIT $5
 
 -- name: rows
 SELECT e.id, e.shard, e.machine, e.name, e.status, e.started_ms, e.stopped_ms, h.body, e.tail
-FROM unnest($1::bigint[]) WITH ORDINALITY AS g (id, place)
+FROM unnest($1::bigint[]) AS g (id)
 JOIN execution e ON e.id = g.id JOIN execution_head h ON h.id = e.id
-ORDER BY g.place
 
 -- name: thin_rows
 SELECT g.place, r.started_ms, r.id, r.machine, r.name, r.status, r.stopped_ms

@@ -83,7 +83,8 @@ class SqliteExecutions:
     async def rows(self, executions: Sequence[int]) -> list[Row]:
         given = (json.dumps(list(executions)),)
         found = await self._file.opened.scan(lambda on: on.execute(_EXECUTIONS["rows"], given).fetchall())
-        return [row_of(columns) for columns in found]
+        by_id = {columns[0]: row_of(columns) for columns in found}
+        return [by_id[one] for one in executions if one in by_id]
 
     async def count_by_status(self, machine: int | None) -> dict[str, int]:
         key = ALL_MACHINES if machine is None else machine
