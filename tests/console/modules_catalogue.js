@@ -1,7 +1,7 @@
 // Checks of the pure modules behind the pages of tables, events and links. Silent if all is well.
 
 import assert from 'node:assert/strict';
-import { columnsOf, itemIn, keyConditions, plainItem, textOf, unchanged } from './items.js';
+import { columnsOf, isHidden, itemIn, keyConditions, plainItem, textOf, unchanged } from './items.js';
 import { placeOf } from './links.js';
 import { added, NOTHING } from './tail.js';
 import { attributesOf, jsonProblem, opened } from './values.js';
@@ -26,6 +26,10 @@ const check = unchanged({ k: { S: '1' }, 'odd name': { N: '2' } }, ['k'], { k: {
 assert.equal(check.ConditionExpression, '#a0 = :v0 AND #a1 = :v1 AND attribute_not_exists(#n0)');
 assert.deepEqual(check.ExpressionAttributeNames, { '#a0': 'k', '#a1': 'odd name', '#n0': 'more' });
 assert.deepEqual(check.ExpressionAttributeValues, { ':v0': { S: '1' }, ':v1': { N: '2' } });
+const masked = /** @type {any} */ ({ k: { S: '1' }, password: '•••', login: { M: { password: '•••' } } });
+assert.deepEqual([textOf(masked.password), plainItem(masked)], ['•••', { k: '1', password: '•••', login: { password: '•••' } }]);
+assert.deepEqual([isHidden(masked), isHidden({ k: { S: '1' } }), isHidden(undefined)], [true, false, false]);
+assert.equal(unchanged(masked, ['k']).ConditionExpression, '#a0 = :v0');
 assert.deepEqual(unchanged(null, ['k']), { ConditionExpression: 'attribute_not_exists(#k)', ExpressionAttributeNames: { '#k': 'k' } });
 assert.throws(() => unchanged(Object.fromEntries(Array.from({ length: 201 }, (_, n) => [`a${n}`, { S: '' }])), ['a0']), /over 200 attributes/);
 

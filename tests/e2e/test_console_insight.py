@@ -114,6 +114,15 @@ def test_no_answer_has_a_value_that_is_redacted(server, machine):
         ]
     ]  # fmt: skip
     answers.append(ask(server, "api/call", call)[2])
+    table = server.client("dynamodb")
+    table.create_table(
+        TableName="secrets", BillingMode="PAY_PER_REQUEST", KeySchema=[{"AttributeName": "k", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "k", "AttributeType": "S"}],
+    )  # fmt: skip
+    table.put_item(TableName="secrets", Item={"k": {"S": "1"}, "password": {"S": SECRET}})
+    items = ask(server, "api/tables/select", {"statement": "SELECT * FROM secrets"})[2]
+    assert json.loads(items)["items"] == [{"k": {"S": "1"}, "password": "•••"}]
+    answers.append(items)
     answers.append(ask(server, "api/import", {"history": json.dumps(history, default=str)})[2])
     assert [
         answer[:60] + answer[answer.find(b"hunter2") - 150 :][:200] for answer in answers if b"hunter2" in answer

@@ -46,7 +46,8 @@ def _row(table: Table, definition: Definition, items: int, size_bytes: int) -> J
 
 
 async def select(console: Console, asked: Asked) -> JsonObject:
-    """A page of a SELECT: `{statement, cursor, region}` to `{items, next}`. Every other statement is refused.
+    """A page of a SELECT: `{statement, cursor, region}` to `{items, next}`. Every other statement is refused, and
+    items hide what is redacted.
 
     Raises: ApiError.
     """
@@ -60,7 +61,8 @@ async def select(console: Console, asked: Asked) -> JsonObject:
     request = {"Statement": text, "Limit": MOST_ITEMS, "NextToken": text_of(body, "cursor", "") or None}
     call = Call("dynamodb", "ExecuteStatement", asked.request_id, access_key=asked.caller.access_key or None)
     answer = await perform(app, call, {name: value for name, value in request.items() if value is not None})
-    return {"items": shown(answer["Items"]), "next": answer.get("NextToken")}
+    found: JsonObject = console.redactor.answer({"items": shown(answer["Items"]), "next": answer.get("NextToken")})
+    return found
 
 
 READS: Final = {"tables": tables}

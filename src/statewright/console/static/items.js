@@ -1,12 +1,15 @@
 // Items of tables, as DynamoDB's JSON has them: as text with exact numbers, as plain values, and the requests about them.
 
+import { HIDDEN } from './json_text.js';
+
 /** @typedef {Record<string, any>} Attribute  one member, named by its type @typedef {Record<string, Attribute>} Item */
 
 /** @type {Record<string, string>} */
 export const TYPES = { S: 'text', N: 'number', B: 'bytes', BOOL: 'true or false', NULL: 'null', M: 'map', L: 'list', SS: 'set of texts', NS: 'set of numbers', BS: 'set of bytes' };
 
-/** @param {Attribute} attribute */
+/** A hidden value has no type. @param {Attribute | string} attribute */
 export function typeOf(attribute) {
+  if (typeof attribute === 'string') return 'hidden';
   return Object.keys(attribute)[0] ?? 'NULL';
 }
 
@@ -25,6 +28,10 @@ function write(attribute, out, isTop) {
     out.left -= text.length;
     out.put(text);
   };
+  if (typeof attribute === 'string') {
+    put(attribute);
+    return;
+  }
   const [type, value] = Object.entries(attribute)[0] ?? ['NULL', true];
   const list = (/** @type {string} */ first, /** @type {string} */ last, /** @type {any[]} */ items, /** @type {(item: any) => void} */ one) => {
     put(first);
@@ -49,6 +56,7 @@ function write(attribute, out, isTop) {
 
 /** A value without its types. A number that JavaScript would change stays a text. @param {Attribute} attribute @returns {unknown} */
 export function plainOf(attribute) {
+  if (typeof attribute === 'string') return attribute;
   const [type, value] = Object.entries(attribute)[0] ?? ['NULL', true];
   if (type === 'N') return numberOf(value);
   if (type === 'NULL') return null;
@@ -79,6 +87,11 @@ export function columnsOf(items, keys, most) {
   return { names: [...kept, ...rest].slice(0, most), more: Math.max(0, kept.length + rest.length - most) };
 }
 
+/** Whether the settings hide a value of it, or a part of one. @param {unknown} value */
+export function isHidden(value) {
+  return JSON.stringify(value ?? null).includes(HIDDEN);
+}
+
 /** The key of an item. @param {Item} item @param {string[]} keys @returns {Item} */
 export function keyOf(item, keys) {
   return Object.fromEntries(keys.map((name) => [name, item[name]]));
@@ -87,7 +100,8 @@ export function keyOf(item, keys) {
 const MOST_CHECKED = 200;
 
 /**
- * The condition that an item is still what it was, and that attributes that `next` adds are absent.
+ * The condition that an item is still what it was, as far as it is shown, and that attributes that `next` adds are
+ * absent.
  * @param {Item | null} before  null for an item that must not exist @param {string[]} keys @param {Item} [next]
  */
 export function unchanged(before, keys, next = {}) {
@@ -100,7 +114,7 @@ export function unchanged(before, keys, next = {}) {
     names['#k'] = keys[0];
     return { ConditionExpression: 'attribute_not_exists(#k)', ExpressionAttributeNames: names };
   }
-  const all = Object.entries(before);
+  const all = Object.entries(before).filter(([, value]) => !isHidden(value));
   const added = Object.keys(next).filter((name) => !Object.hasOwn(before, name));
   if (all.length + added.length > MOST_CHECKED) throw new Error(`It has over ${MOST_CHECKED} attributes, so it cannot be checked that nothing else changes it meanwhile.`);
   all.forEach(([name, value], place) => {

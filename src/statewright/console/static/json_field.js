@@ -1,11 +1,9 @@
 // A field for a JSON text, with the place of its first mistake as it is typed.
 
 import { html, useMemo, useRef } from './vendor.js';
-import { mistakeOf, tidy } from './json_text.js';
+import { HIDDEN, mistakeOf, tidy } from './json_text.js';
 
 const MOST_CHECKED = 2_000_000;
-
-const HIDDEN = '•••';
 
 /** A value that the server's settings hide, which has to be typed in before the text is of use. @param {string} text */
 function hiddenIn(text) {

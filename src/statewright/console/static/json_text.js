@@ -6,6 +6,9 @@ const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
 const WORD = /[A-Za-z_$][\w$]*/y;
 const DEEPEST = 500;
 
+/** What stands in the place of a value that the server's settings hide. */
+export const HIDDEN = '•••';
+
 class Wrong extends Error {
   /** @param {number} at @param {string} message */
   constructor(at, message) {

@@ -3,7 +3,7 @@
 import { html, useEffect, useState } from './vendor.js';
 import { call } from './api.js';
 import { Confirm, Dialog, useAction } from './dialogs.js';
-import { COMPARISONS, TYPES, columnsOf, itemIn, keyConditions, keyOf, plainItem, textOf, typeOf, unchanged } from './items.js';
+import { COMPARISONS, TYPES, columnsOf, isHidden, itemIn, keyConditions, keyOf, plainItem, textOf, typeOf, unchanged } from './items.js';
 import { Json } from './json.js';
 import { Table } from './lists.js';
 import { go } from './navigation.js';
@@ -117,6 +117,7 @@ export function ItemDialog({ table, keys, item: given, isPart, server, onClose }
   const save = (/** @type {Event} */ event) => {
     event.preventDefault();
     run(async () => {
+      if (isHidden(text)) throw new Error('The settings hide a value of this item (•••). Saving it would put ••• in its place; write the value first.');
       const next = itemIn(text);
       if (item && keys.some((name) => JSON.stringify(next[name]) !== JSON.stringify(item[name]))) throw new Error('The key of an item cannot be changed: create another item, and delete this one.');
       await put(() => call('dynamodb', 'PutItem', { TableName: table.TableName, Item: next, ...unchanged(item, keys, next) }), item ? 'The item was changed meanwhile. Close this and open it again.' : 'There is an item with this key already.');

@@ -4,8 +4,7 @@ import { html, useEffect, useState } from './vendor.js';
 import { act, call } from './api.js';
 import { Difference } from './definition_diff.js';
 import { Dialog, useAction } from './dialogs.js';
-
-const HIDDEN = '•••';
+import { HIDDEN } from './json_text.js';
 
 /** @param {any} props */
 export function NewVersion({ draft, setDraft, definition, onClose }) {
