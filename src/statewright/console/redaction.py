@@ -2,7 +2,7 @@
 
 1. A pattern names members by their path; a list's items have the path of the list, and a text that is itself JSON is
    looked into, both at its path and as a document of its own. Names are compared without regard to case.
-2. A value at such a path is shown as `MASK`, whatever it is.
+2. A value of any kind at such a path is shown as `MASK`.
 3. Within one history, the same value is hidden wherever it occurs in data: a state may have given it another name, or
    an error may quote it. That needs a value that is not found by accident, of `LEAST_SECRET` characters.
 4. A text that begins as JSON but cannot be read, since it was cut, is hidden whole if it has a name of a pattern.

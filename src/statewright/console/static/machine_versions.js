@@ -65,7 +65,7 @@ export function Versions({ machine, server, shown }) {
     ${asked?.kind === 'alias' ? html`<${AliasForm} alias=${asked.alias} versions=${found.versions} done=${done} onClose=${() => setAsked(null)} />` : null}
     ${asked?.kind === 'delete' ? html`<${Confirm} title=${`Delete version ${qualifierOf(asked.arn)}`} words="Executions that run it go on; new ones cannot be started with it. This cannot be undone." verb="Delete"
       onConfirm=${async () => { await call('states', 'DeleteStateMachineVersion', { stateMachineVersionArn: asked.arn }); await load(); }} onClose=${() => setAsked(null)} />` : null}
-    ${asked?.kind === 'unalias' ? html`<${Confirm} title=${`Delete the alias ${asked.name}`} words="Whatever starts executions by this alias will be refused." verb="Delete"
+    ${asked?.kind === 'unalias' ? html`<${Confirm} title=${`Delete the alias ${asked.name}`} words="Calls that start executions by this alias will be refused." verb="Delete"
       onConfirm=${async () => { await call('states', 'DeleteStateMachineAlias', { stateMachineAliasArn: asked.arn }); await load(); }} onClose=${() => setAsked(null)} />` : null}`;
 }
 

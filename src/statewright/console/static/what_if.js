@@ -93,7 +93,7 @@ function WhatIf({ arn, found, query, server }) {
     const answered = await act('what-if', { arn, ...other, mocks: given.map(({ where, ...mock }) => mock) });
     setMocks(given);
     setResult({ ...answered, text, run: answered.run ? makeRun(answered.run) : null });
-    // The answer to a click is looked for: what came of it stands below the text.
+    // The answer to a click is looked for: its result stands below the text.
     setTimeout(() => outcome.current?.focus(), 0);
   });
   const name = run ? run.head.name : machine.split(':').pop();
