@@ -16,6 +16,7 @@ from statewright.arn import parse_arn
 from statewright.asl.program import Program, TaskDef
 from statewright.console.asked import Asked, Given, number
 from statewright.console.context import Console
+from statewright.console.lists.filters import cursor_of, place_of
 from statewright.engine.engine import Engine
 from statewright.engine.executions.live import LiveExecution, decode_live
 from statewright.engine.executions.views import Head
@@ -133,7 +134,7 @@ def _execution(arn: str) -> JsonObject:
 async def _tasks(app: App, given: Given, before_ms: int) -> JsonObject:
     engine = app.engine
     rows, is_whole = await _running(engine, before_ms)
-    after = _cursor(given)
+    after = place_of(given)
     found: list[JsonObject] = []
     following: Started | None = None
     loaded, left_out = 0, 0
@@ -162,7 +163,7 @@ async def _tasks(app: App, given: Given, before_ms: int) -> JsonObject:
     found.sort(key=lambda one: one["sinceMs"])
     running = (await engine.store.executions.count_by_status(None)).get("RUNNING", 0)
     return {
-        "rows": found, "next": None if following is None else f"{following[0]}.{following[1]}",
+        "rows": found, "next": None if following is None else cursor_of(following),
         "listed": None if is_whole else len(rows), "running": running, "leftOut": left_out,
     }  # fmt: skip
 
@@ -230,16 +231,6 @@ def tasks_of(live: LiveExecution, program: Program) -> Iterable[JsonObject]:
             "deadlineMs": deadline_ms,
             "heartbeatMs": live.timers.get(task.heartbeat_timer),
         }
-
-
-def _cursor(given: Given) -> Started | None:
-    value = given.get("cursor")
-    if not value:
-        return None
-    parts = value.split(".")
-    if len(parts) != 2 or not all(part.isascii() and part.isdigit() and len(part) < 20 for part in parts):
-        raise ApiError("BadRequest", "The cursor is not one that the console gave.")
-    return int(parts[0]), int(parts[1])
 
 
 READS: Final = {"waiting": waiting}
