@@ -95,7 +95,7 @@ class Console:
 
     @property
     def simulations(self) -> Simulations:
-        """The simulations of this server, whatever their region."""
+        """The simulations of this server, of all regions."""
         if self._simulations is None:
             self._simulations = Simulations(self.app.engine.settings.data, self.app.clock)
         return self._simulations

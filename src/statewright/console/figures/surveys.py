@@ -181,7 +181,7 @@ class Survey:
             if event.type in _SUCCEEDED and self.states[around.name].answer is None:
                 self.states[around.name].answer = str((event.details or {}).get("output", "null"))
         for name, times in transitions.items():
-            # Express executions are charged for their duration, whatever their states.
+            # Express executions are charged for their duration, not for their states.
             usage = execution_usage(by_state.get(name, ()), 0 if self.is_express else times, duration_ms=0)
             self.states[name].usage.merge(usage)
         if events:

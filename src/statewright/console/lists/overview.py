@@ -1,6 +1,6 @@
 """The first page: what runs, what failed, and what to look at.
 
-It costs a seek and a counter for each machine and three looks at metrics, whatever the number of executions.
+It costs a seek and a counter for each machine and three looks at metrics, however many executions there are.
 """
 
 from __future__ import annotations
