@@ -119,7 +119,7 @@ async function simulations(page) {
   await page.locator('.list tbody tr').first().waitFor();
   await page.checkAccess();
   await page.getByRole('button', { name: 'Make a scenario' }).click();
-  await page.waitForFunction(() => /** @type {any} */ (document.querySelector('textarea')).value.includes('arrivals:'));
+  await page.waitForFunction(() => /** @type {any} */ (document.querySelector('textarea'))?.value.includes('arrivals:'));
   const scenario = await page.locator('textarea').inputValue();
   await page.locator('textarea').fill('project: /');
   await page.getByRole('button', { name: 'Start', exact: true }).click();

@@ -37,7 +37,7 @@ async function walk(page, look) {
   await page.waitForFunction(() => document.querySelector('.deck .toend')?.getAttribute('aria-pressed') === 'true');
   await page.checkAccess();
   const before = await page.locator('.factbar dd').nth(1).textContent();
-  await page.waitForFunction((old) => document.querySelectorAll('.factbar dd')[1].textContent !== old, before);
+  await page.waitForFunction((old) => ![old, undefined].includes(document.querySelectorAll('.factbar dd')[1]?.textContent), before);
   const waits = await page.locator('.inspector .said').innerText();
 
   // It stays where the user is, and counts what is new.
@@ -53,7 +53,7 @@ async function walk(page, look) {
   };
   await page.checkAccess();
   await page.keyboard.press('l');
-  await page.waitForFunction((old) => Number(document.querySelector('[role="slider"]').getAttribute('aria-valuenow')) > old, known);
+  await page.waitForFunction((old) => Number(document.querySelector('[role="slider"]')?.getAttribute('aria-valuenow')) > old, known);
   const followed = { at: Number(await slider.getAttribute('aria-valuenow')), buttons: await live.count(), reached: await page.locator('.node:not(.unreached)').count() };
 
   // A hidden page closes its stream, and opens it again.

@@ -24,7 +24,7 @@ async function aMapRun(page) {
   await page.goto(`${address}/console/map-run/${mapRun}`);
   await page.locator('canvas').waitFor();
   await rows(page).first().waitFor();
-  await page.waitForFunction(() => document.querySelector('canvas').getAttribute('aria-label').includes('Failed'));
+  await page.waitForFunction(() => document.querySelector('canvas')?.getAttribute('aria-label')?.includes('Failed'));
   await page.checkAccess();
   const said = await page.locator('canvas').getAttribute('aria-label');
   const elements = await page.evaluate(() => document.querySelectorAll('*').length);
@@ -41,7 +41,7 @@ async function aMapRun(page) {
   await page.waitForFunction(() => new URLSearchParams(location.search).get('item'));
   const clicked = new URL(page.url()).searchParams.get('item');
   await page.getByRole('button', { name: 'Succeeded', exact: true }).click();
-  await page.waitForFunction(() => [...document.querySelectorAll('.list')].at(-1).querySelector('.t-fail') === null);
+  await page.waitForFunction(() => [...document.querySelectorAll('.list')].at(-1)?.querySelector('.t-fail') === null);
   await page.getByRole('link', { name: 'Next page' }).click();
   await page.getByRole('link', { name: 'First page' }).waitFor();
   await page.getByRole('button', { name: 'Failed', exact: true }).click();
@@ -139,7 +139,7 @@ async function queues(page, name) {
   await page.checkAccess();
   for (const tab of ['Moves', 'Settings', 'Readers']) {
     await page.getByRole('tab', { name: tab }).click();
-    await page.waitForFunction(() => !document.querySelector('#queue-part').innerText.includes('Reading…'));
+    await page.waitForFunction(() => document.querySelector('#queue-part')?.textContent.includes('Reading…') === false);
     await page.checkAccess();
   }
   await page.getByRole('button', { name: 'Purge…' }).click();

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import io
 import random
-import shutil
 import zipfile
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,6 +15,8 @@ from tests.unit.functions.test_misbehaving_handlers import gone
 
 MESSAGES = 600
 KILLS = 3
+NEVER = MESSAGES + 1
+"""A number of processed messages that is not reached."""
 VISIBILITY_SECONDS = 10
 """How long a message of a killed batch stays hidden, and the function may take for a batch."""
 
@@ -24,15 +24,17 @@ HANDLER = """
 import json, os, time
 
 def handler(event, context):
-    hold = os.environ["HOLD"]
+    done, hold = os.environ["DONE"], os.environ["HOLD"]
+    with open(os.path.join(hold, "goal")) as file:
+        goal = int(file.read())
     for record in event["Records"]:
         name = json.loads(record["body"])["file"]
         receives = record["attributes"]["ApproximateReceiveCount"]
-        with open(os.path.join(os.environ["DONE"], name), "a") as file:
+        with open(os.path.join(done, name), "a") as file:
             file.write(receives + "\\n")
-        while os.path.exists(hold):
+        while len(os.listdir(done)) >= goal:
             # In the middle of its batch, until the server is killed.
-            open(os.path.join(hold, str(os.getpid())), "w").close()
+            open(os.path.join(hold, f"{os.getpid()}.pid"), "w").close()
             time.sleep(0.02)
 """
 
@@ -50,6 +52,7 @@ class Pipeline:
     def __init__(self, server: Server, folder: Path) -> None:
         self.done, self.hold = folder / "done", folder / "hold"
         self.done.mkdir()
+        self.hold.mkdir()
         sqs, functions = server.client("sqs"), server.client("lambda")
         self.url = sqs.create_queue(QueueName="files", Attributes={"VisibilityTimeout": str(VISIBILITY_SECONDS)})[
             "QueueUrl"
@@ -77,17 +80,19 @@ class Pipeline:
         found = server.client("sqs").get_queue_attributes(QueueUrl=self.url, AttributeNames=names)["Attributes"]
         return sum(int(found[name]) for name in names)
 
-    def has_finished(self, count: int) -> bool:
-        return sum(1 for _ in self.done.iterdir()) >= count
+    def hold_at(self, goal: int) -> None:
+        """The batches that see `goal` processed messages stay where they are, until their server is killed."""
+        (self.hold / "goal").write_text(str(goal))
 
-    def killed(self, server: Server) -> None:
+    def killed(self, server: Server, next_goal: int) -> None:
         """Kill the server while at least one batch is under way."""
-        self.hold.mkdir()
-        until(lambda: any(self.hold.iterdir()), "a batch under way")
+        until(lambda: any(self.hold.glob("*.pid")), "a batch under way")
         server.kill()
-        pids = [int(path.name) for path in self.hold.iterdir()]
+        pids = [int(path.stem) for path in self.hold.glob("*.pid")]
         until(lambda: all(gone(pid) for pid in pids), "the end of the workers")
-        shutil.rmtree(self.hold)
+        for path in self.hold.glob("*.pid"):
+            path.unlink()
+        self.hold_at(next_goal)
 
 
 @pytest.mark.slow
@@ -96,12 +101,12 @@ def test_no_message_is_lost_and_none_left(tmp_path: Path) -> None:
     data = tmp_path / "data"
     server = Server(data)
     pipeline = Pipeline(server, tmp_path)
+    # Somewhere in each third of the run.
+    goals = [MESSAGES * number // KILLS + chance.randrange(10, MESSAGES // KILLS - 50) for number in range(KILLS)]
+    pipeline.hold_at(goals[0])
     pipeline.send(server)
-    for number in range(KILLS):
-        # Somewhere in the next third of the run.
-        goal = MESSAGES * number // KILLS + chance.randrange(10, MESSAGES // KILLS - 50)
-        until(partial(pipeline.has_finished, goal), f"{goal} messages")
-        pipeline.killed(server)
+    for next_goal in [*goals[1:], NEVER]:
+        pipeline.killed(server, next_goal)
         server = Server(data)
     until(lambda: pipeline.left(server) == 0, "an empty queue")
     receives = {path.name: [int(line) for line in path.read_text().split()] for path in pipeline.done.iterdir()}
