@@ -16,6 +16,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts background jobs with interrupts ignored. Children inherit that, and several tests interrupt them.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+SHOWN_OF_A_LOG = 6000
+"""Characters of the log of each server that runs when a test fails."""
+
 # Handlers of most tests write files for them. What namespaces hide is tested with servers that ask for them.
 os.environ.setdefault("STATEWRIGHT_ISOLATION", "hardened")
 
@@ -50,6 +53,9 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     skips.judge(report)
+    if report.failed:
+        for path in deadlines.LOGS.values():
+            report.sections.append((f"End of {path}", path.read_text(errors="replace")[-SHOWN_OF_A_LOG:]))
     return report
 
 

@@ -13,6 +13,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 VARIABLE = "STATEWRIGHT_TEST_SLOWNESS"
@@ -25,6 +26,8 @@ PAUSE_SECONDS = 0.02
 
 OPEN: dict[int, Callable[[], object]] = {}
 """What ends each process that is under way, by its number here; `tests/conftest.py` ends those that a test left."""
+LOGS: dict[int, Path] = {}
+"""The log file of each of them that has one, by the same number; `tests/conftest.py` shows its end with a failure."""
 
 
 def until(condition: Callable[[], Any], what: str = "it", seconds: float = PATIENCE_SECONDS) -> Any:
@@ -55,6 +58,7 @@ def started(command: Sequence[Any], **settings: Any) -> subprocess.Popen[Any]:
 def end(process: subprocess.Popen[Any]) -> None:
     """Kill a process, if it lives, and close its pipes."""
     OPEN.pop(id(process), None)
+    LOGS.pop(id(process), None)
     if process.poll() is None:
         process.kill()
         process.wait()

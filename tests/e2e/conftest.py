@@ -23,7 +23,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from statewright.cli.commands import run_command
-from tests.deadlines import OPEN, PATIENCE_SECONDS, end, started, until
+from tests.deadlines import LOGS, OPEN, PATIENCE_SECONDS, end, started, until
 from tests.unit.cli.conftest import Result
 
 Command = Callable[..., Result]
@@ -62,6 +62,7 @@ class Server:
                 command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment, preexec_fn=limit
             )
         OPEN[id(self.process)] = self.kill
+        LOGS[id(self.process)] = self.log
         assert self.process.stdout is not None
         self.ready_line = self.process.stdout.readline().strip()
         if not self.ready_line.startswith("Statewright is ready on http://"):
