@@ -59,15 +59,15 @@ def path_text(place: Place) -> str:
     return "".join(parts)
 
 
-def differences(wanted: Json, got: Json, *, subset: bool = False) -> list[Difference]:
-    """The places at which `got` is not what was wanted, in the order of `wanted`; at most `MOST_DIFFERENCES`.
+def differences(wanted: Json, got: Json, *, subset: bool = False, most: int = MOST_DIFFERENCES) -> list[Difference]:
+    """The places at which `got` is not what was wanted, in the order of `wanted`; at most `most`.
 
     Numbers are compared by value, so 1 equals 1.0; `true` equals no number. With `subset` objects may have further
     members, at any depth; arrays must still have the same length.
     """
     found: list[Difference] = []
     pending: list[tuple[Place, Json | Absent, Json | Absent]] = [((), wanted, got)]
-    while pending and len(found) < MOST_DIFFERENCES:
+    while pending and len(found) < most:
         place, left, right = pending.pop()
         if isinstance(left, dict) and isinstance(right, dict):
             keys = [*left, *(() if subset else (key for key in right if key not in left))]

@@ -2,8 +2,8 @@
 
 The execution is replayed twice: on its own definition and on the other one. Only the two replays are compared, since
 both have the same clock and the same chance. The first one also tells if the execution can be judged at all: one that
-does not reach its recorded end on its own definition cannot. Values that the record and the first replay have
-differently come from the clock or from chance, and do not count as changes.
+does not reach its recorded end on its own definition cannot. Values that come from the clock or from chance are no
+changes (`by_chance.py`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, Literal
 
 from statewright.asl.outline import nodes_by_name
@@ -20,17 +21,17 @@ from statewright.interpreter.state import ExecutionState, Identity
 from statewright.limits import AWS, Limits
 from statewright.payload import Json, Payload, dump_json
 from statewright.simulator.alignment import Alignment, Parting, align, moment_of
+from statewright.simulator.by_chance import OTHER, ByChance
 from statewright.simulator.differences import Difference, differences
-from statewright.simulator.differences import Place as Pointer
-from statewright.simulator.recorded import RecordedExecution, recorded_of
-from statewright.simulator.replay import EVENTS_BEYOND, Missing, Mock, Replay, replay
+from statewright.simulator.recorded import Place, RecordedExecution, recorded_of
+from statewright.simulator.replay import EVENTS_BEYOND, Missing, Mock, Replay, SameMaps, replay
 from statewright.simulator.story import Story, Visit
 
 Verdict = Literal["same", "changed", "unjudged"]
 ChangeKind = Literal["path", "attempts", "arguments", "answer", "end", "output"]
 
 _CHANCE: Final = re.compile(
-    r"\$(uuid|random|now|millis)\b|States\.(UUID|MathRandom)|EnteredTime|Token|RedriveTime|\$\$\"|\$states\.context\b(?!\.)"
+    r"\$(uuid|random|shuffle|now|millis)\b|States\.(UUID|MathRandom)|EnteredTime|Token|RedriveTime|\$\$\"|\$states\.context\b(?!\.)"
     r"|\"JitterStrategy\"\s*:\s*\"FULL\""
 )
 """Texts of a definition that read the clock or draw numbers, or hand on the whole context object."""
@@ -91,26 +92,32 @@ def judge(
     reason = _why_not(recorded, own)
     if reason is not None:
         return Judgement("unjudged", recorded, reason)
-    same_maps = _prepare_maps(recorded, own.definition, other.definition)
+    _prepare_maps(recorded, own.definition)
     most = 2 * len(history) + EVENTS_BEYOND
-    first = replay(
-        recorded, own.program, identity, same_maps=_maps_with_result(own.definition), limits=limits, most_events=most
-    )
+    own_maps = SameMaps(_maps_with_result(own.definition))
+    on_own = partial(
+        replay, recorded, own.program, identity, same_maps=own_maps, limits=limits, most_events=most
+    )  # fmt: skip
+    first = on_own()
     before = story_of(own.program, identity, first.history)
     reason = _why_unfaithful(recorded, first, align(story_of(own.program, identity, history), before))
     found = differences(recorded.output, first.recorded.output)
-    if reason is None and (found or first.other_arguments) and not _CHANCE.search(dump_json(own.definition)):
+    has_chance = _CHANCE.search(dump_json(own.definition)) is not None
+    if reason is None and (found or first.other_arguments) and not has_chance:
         where = found[0] if found else first.other_arguments[0].found[0]
         of = "its output" if found else f"the arguments of {first.other_arguments[0].place.words}"
         reason = f"Replayed on its own definition it has another value in {of}, at {where.where}."
     if reason is not None:
         return Judgement("unjudged", recorded, reason, own=first)
-    second = replay(
-        recorded, other.program, identity, mocks=mocks, same_maps=same_maps, limits=limits, most_events=most
+    same_maps = SameMaps(_same_in(other.definition, own.definition, own_maps.texts), first.given_to_maps)
+    on_other = partial(
+        replay, recorded, other.program, identity, mocks=mocks, same_maps=same_maps, limits=limits, most_events=most
     )
+    second = on_other()
     after = story_of(other.program, identity, second.history)
     alignment = align(before, after)
-    changes = _changes(first, second, alignment, {one.place for one in found})
+    again = (partial(on_own, chance=OTHER), partial(on_other, chance=OTHER)) if has_chance else None
+    changes = _changes(first, second, alignment, ByChance(recorded, first, second, again))
     verdict: Verdict = "changed" if changes else "same"
     return Judgement(verdict, recorded, None, changes, first, second, alignment, after)
 
@@ -157,26 +164,31 @@ def _why_unfaithful(recorded: RecordedExecution, first: Replay, alignment: Align
     return None
 
 
-def _maps_with_result(definition: Json) -> frozenset[str]:
-    """Distributed Maps whose result can be read from their output."""
-    return frozenset(
-        name
+def _maps_with_result(definition: Json) -> dict[str, str]:
+    """Distributed Maps whose result can be read from their output, with their texts."""
+    return {
+        name: dump_json(node)
         for name, node in nodes_by_name(definition).items()
         if node.get("Type") == "Map"
         and not any(member in node for member in _SHAPES_RESULT)
         and (node.get("ResultPath", "$") is None or _steps(node.get("ResultPath", "$")) is not None)
-    )
+    }
 
 
-def _prepare_maps(recorded: RecordedExecution, own: Json, other: Json) -> frozenset[str]:
-    """Read the results of distributed Maps from their outputs; returns those that the other definition has, too."""
-    ours, theirs = nodes_by_name(own), nodes_by_name(other)
+def _prepare_maps(recorded: RecordedExecution, own: Json) -> None:
+    """Read the results of distributed Maps from their outputs."""
+    ours = nodes_by_name(own)
     readable = _maps_with_result(own)
     for run in recorded.map_runs:
         if run.place.state in readable:
             for step in _steps(ours[run.place.state].get("ResultPath", "$") or "$") or ():
                 run.output = run.output.get(step) if isinstance(run.output, dict) else None
-    return frozenset(name for name in readable if name in theirs and _core(ours[name]) == _core(theirs[name]))
+
+
+def _same_in(other: Json, own: Json, texts: dict[str, str]) -> dict[str, str]:
+    """Those of these Maps that the other definition has, too."""
+    ours, theirs = nodes_by_name(own), nodes_by_name(other)
+    return {name: text for name, text in texts.items() if name in theirs and _core(ours[name]) == _core(theirs[name])}
 
 
 def _steps(path: Json) -> list[str] | None:
@@ -193,7 +205,7 @@ def _core(node: Json) -> Json:
 # ------------------------------------------------------------------ changes
 
 
-def _changes(first: Replay, second: Replay, alignment: Alignment, by_chance: set[Pointer]) -> list[Change]:
+def _changes(first: Replay, second: Replay, alignment: Alignment, values: ByChance) -> list[Change]:
     found: list[Change] = []
     last = second.history[-1].id if second.history else 0
     is_cut = second.missing is not None or second.problem is not None
@@ -202,7 +214,7 @@ def _changes(first: Replay, second: Replay, alignment: Alignment, by_chance: set
             state = parting.after.name if parting.after is not None else None
             found.append(Change("path", state, moment_of(parting), parting_words(parting)))
     found += _attempts(alignment, is_cut=is_cut)
-    found += _arguments(first, second)
+    found += _arguments(second, values)
     found.sort(key=lambda change: change.event)
     before, after = first.recorded, second.recorded
     if second.missing is not None:
@@ -215,13 +227,14 @@ def _changes(first: Replay, second: Replay, alignment: Alignment, by_chance: set
         words = f"It ends {end_words(after)}; recorded: {end_words(before)}."
         found.append(Change("end", None, last, words))
     elif _plain(before.cause) != _plain(after.cause):
-        other = Difference((), before.cause, after.cause)
-        found.append(Change("end", None, last, "It ends with another cause.", other))
+        other = values.change(lambda of: _plain(of.cause))
+        if other is not None:
+            whole = Difference((), before.cause, after.cause)
+            found.append(Change("end", None, last, "It ends with another cause.", whole))
     else:
-        for one in differences(before.output, after.output):
-            if one.place not in by_chance:
-                found.append(Change("output", None, last, f"Its output has another value at {one.where}.", one))
-                break
+        one = values.change(lambda of: of.output)
+        if one is not None:
+            found.append(Change("output", None, last, f"Its output has another value at {one.where}.", one))
     return found
 
 
@@ -235,7 +248,20 @@ def _attempts(alignment: Alignment, *, is_cut: bool) -> list[Change]:
             words = f"{pair.name} has {_count(after)} here; recorded: {_count(before)}."
             event = pair.b.attempts[before].began_event if after > before else _last_event(pair.b)
             found.append(Change("attempts", pair.name, event, words))
+        inside = [
+            (len(one.strands), len(two.strands)) for one, two in zip(pair.a.attempts, pair.b.attempts, strict=False)
+        ]
+        parting = next((both for both in inside if both[0] != both[1]), None)
+        if parting is not None:
+            words = f"{pair.name} has {_inside(pair.b, parting[1])} here; recorded: {_inside(pair.a, parting[0])}."
+            found.append(Change("path", pair.name, pair.b.entered_event, words))
     return found
+
+
+def _inside(visit: Visit, number: int) -> str:
+    noun = {"Map": "item", "Parallel": "branch"}.get(visit.definition.type, "strand")
+    plural = "branches" if noun == "branch" else f"{noun}s"
+    return f"1 {noun}" if number == 1 else f"{number or 'no'} {plural}"
 
 
 def _last_event(visit: Visit) -> int:
@@ -244,19 +270,29 @@ def _last_event(visit: Visit) -> int:
     return ended or visit.ended_event or visit.entered_event
 
 
-def _arguments(first: Replay, second: Replay) -> list[Change]:
-    by_chance = {one.place: {found.place for found in one.found} for one in first.other_arguments}
-    found = []
-    for one in second.other_arguments:
-        real = [each for each in one.found if each.place not in by_chance.get(one.place, ())]
-        if real:
-            each = real[0]
-            words = (
-                f"{one.place.words} is called with another value at {each.where}. "
-                "Its recorded answer is used all the same."
-            )
-            found.append(Change("arguments", one.place.state, one.event, words, each))
+def _arguments(second: Replay, values: ByChance) -> list[Change]:
+    used = "Its recorded answer is used all the same."
+    found = [Change("arguments", one.place.state, one.event, f"{one.words} {used}") for one in second.other_targets]
+    parameters = _Parameters()
+    for other in second.other_arguments:
+        change = values.change(partial(parameters.of, other.place))
+        if change is not None:
+            words = f"{other.place.words} is called with another value at {change.where}. {used}"
+            found.append(Change("arguments", other.place.state, other.event, words, change))
     return found
+
+
+class _Parameters:
+    """The parameters of calls by their places, in any of the replays."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, dict[Place, Json]] = {}
+
+    def of(self, place: Place, recorded: RecordedExecution) -> Json:
+        known = self._known.get(id(recorded))
+        if known is None:
+            known = self._known[id(recorded)] = {call.place: call.parameters for call in recorded.calls}
+        return known.get(place)
 
 
 def parting_words(parting: Parting) -> str:

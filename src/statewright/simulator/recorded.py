@@ -30,6 +30,7 @@ _SUCCEEDED: Final = tuple(f"{family}Succeeded" for family in _FAMILIES)
 _FAILED: Final = tuple(
     f"{family}{how}" for family in _FAMILIES for how in ("Failed", "ScheduleFailed", "StartFailed", "SubmitFailed")
 )
+_INTEGRATIONS: Final = {"LambdaFunction": "a Lambda function", "Activity": "an activity"}
 _TIMED_OUT: Final = tuple(f"{family}TimedOut" for family in _FAMILIES)
 _LATEST_SECONDS: Final = 1e11
 """Larger numbers are milliseconds."""
@@ -76,6 +77,12 @@ class Call:
     outcome: Outcome | None = None
     ended_by: str | None = None
     took_ms: int = 0
+    role_arn: str | None = None
+
+    @property
+    def integration(self) -> str:
+        """The kind of thing that is called, in words: calls of the same integration have answers of the same shape."""
+        return self.resource if self.family == "Task" else _INTEGRATIONS.get(self.family, self.family)
 
     @property
     def timed_out(self) -> bool:
@@ -304,6 +311,7 @@ def _call_of(event: HistoryEvent, details: JsonObject, place: Place) -> Call:
         _json(details.get("parameters", details.get("input")), None),
         round(float(details.get("timeoutInSeconds", 0)) * 1000),
         round(float(details.get("heartbeatInSeconds", 0)) * 1000),
+        role_arn=(details.get("taskCredentials") or {}).get("roleArn"),
     )
 
 

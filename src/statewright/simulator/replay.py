@@ -2,8 +2,8 @@
 
 Nothing is called and nothing is stored. A call finds its answer by its place (`recorded.Place`); one that has none
 stops the replay there, unless a mock answers it. What the record does not hold is never made up: a task that had no
-answer when it timed out, or when the execution ended, has none here either, and a distributed Map answers as a whole
-only if neither its definition nor its input has changed.
+answer when it timed out, or when the execution ended, has none here either; the answer of one integration is none for
+another; and a distributed Map answers as a whole only if its definition, its input and its items are what they were.
 """
 
 from __future__ import annotations
@@ -85,6 +85,37 @@ class OtherArguments:
     found: list[Difference]
 
 
+@dataclass(frozen=True, slots=True)
+class OtherTarget:
+    """A call that was answered from the record although it calls another function or activity, or with another role."""
+
+    place: Place
+    event: int
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chance:
+    """The source of what a replay draws, and how much later than the record its clock starts."""
+
+    seed: bytes = SEED
+    later_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SameMaps:
+    """The distributed Maps whose definition is the recorded one: its text by the Map's name.
+
+    `given` is what these Maps were given in a replay that is known to be right, by their places; None if this is it.
+    """
+
+    texts: Mapping[str, str]
+    given: Mapping[Place, Json] | None = None
+
+
+_NO_MAPS: Final = SameMaps({})
+
+
 @dataclass(slots=True)
 class Replay:
     """The result of a replay. Its status is RUNNING if an answer is missing, or if it was given up (`problem`)."""
@@ -94,6 +125,9 @@ class Replay:
     missing: Missing | None = None
     problem: str | None = None
     other_arguments: list[OtherArguments] = field(default_factory=list)
+    other_targets: list[OtherTarget] = field(default_factory=list)
+    given_to_maps: dict[Place, Json] = field(default_factory=dict)
+    """The items and settings of distributed Maps, after evaluation."""
     mocked: list[Place] = field(default_factory=list)
     unused: list[Place] = field(default_factory=list)
     """Recorded calls that were not made again."""
@@ -114,22 +148,19 @@ def replay(
     identity: Identity,
     *,
     mocks: Sequence[Mock] = (),
-    same_maps: frozenset[str] = frozenset(),
+    same_maps: SameMaps = _NO_MAPS,
     limits: Limits = AWS,
     most_events: int = EVENTS_BEYOND,
+    chance: Chance = Chance(),
 ) -> Replay:
-    """Run a recorded execution again.
-
-    `same_maps` are the distributed Maps whose definition is the recorded one. Raises: ExecutionFailure for an input
-    that JSON cannot carry.
-    """
-    return _Replaying(recorded, program, identity, mocks, same_maps, limits, most_events).run()
+    """Run a recorded execution again. Raises: ExecutionFailure for an input that JSON cannot carry."""
+    return _Replaying(recorded, program, identity, mocks, same_maps, limits, most_events, chance).run()
 
 
 class _Replaying:
     def __init__(
         self, recorded: RecordedExecution, program: Program, identity: Identity, mocks: Sequence[Mock],
-        same_maps: frozenset[str], limits: Limits, most_events: int,
+        same_maps: SameMaps, limits: Limits, most_events: int, chance: Chance,
     ) -> None:  # fmt: skip
         handlers: dict[type, Handler] = {
             **COMMANDS,
@@ -147,15 +178,17 @@ class _Replaying:
         self.latest: dict[tuple[str, tuple[int, ...]], Call] = {}
         self.done = Replay([], self.reading.recorded)
         self.timeline = Timeline(
-            recorded.started_ms, limits, SEED, BURST_TRANSITIONS, Script(()).start(), handlers, self._note
-        )
-        self.running = Running(self.timeline, program, identity, Payload(recorded.input), SEED)
+            recorded.started_ms + chance.later_ms, limits, chance.seed, BURST_TRANSITIONS, Script(()).start(),
+            handlers, self._note,
+        )  # fmt: skip
+        self.stopped_ms = recorded.ended_ms + chance.later_ms
+        self.running = Running(self.timeline, program, identity, Payload(recorded.input), chance.seed)
 
     def run(self) -> Replay:
         running, timeline, recorded = self.running, self.timeline, self.recorded
         if recorded.status == "ABORTED":
             stop = events.ExecutionStopped(recorded.error, recorded.cause)
-            timeline.at(recorded.ended_ms, lambda: running.deliver(stop))
+            timeline.at(self.stopped_ms, lambda: running.deliver(stop))
         try:
             running.deliver(events.ExecutionStarted())
             while running.result.state.status == "RUNNING":
@@ -193,6 +226,8 @@ class _Replaying:
         call = self.latest[command.state, command.iterations]
         place = call.place
         known = self.answers.get(place)
+        if known is not None and known.integration != call.integration:
+            known = None
         mock = self._mock_for(place, exact=True) or (self._mock_for(place, exact=False) if known is None else None)
         if mock is not None:
             self.done.mocked.append(place)
@@ -201,12 +236,15 @@ class _Replaying:
         if known is None:
             answer = built_in_answer(command.resource.arn, command.parameters.value)
             if answer is None or not isinstance(answer.outcome, Returned):
-                raise _Stopped(Missing(place, command.resource.short_name, call.parameters, _why_unknown(self, place)))
+                raise _Stopped(Missing(place, command.resource.short_name, call.parameters, _why_unknown(self, call)))
             self._play(command, call, _recorded_by(Mock(place.state, answer.outcome), call, command))
             return
         found = differences(known.parameters, call.parameters)
         if found:
             self.done.other_arguments.append(OtherArguments(place, call.event, found))
+        words = _other_target(known, call)
+        if words is not None:
+            self.done.other_targets.append(OtherTarget(place, call.event, words))
         self._play(command, call, known)
 
     def _play(self, command: commands.ScheduleTask, call: Call, known: Call) -> None:
@@ -271,7 +309,11 @@ class _Replaying:
             self._end_map_run(command.task_id, mock.outcome, mock.delay_ms)
             return
         known = self.map_runs.get(place)
-        why = _why_no_map_run(known, made, is_same=command.state in self.same_maps)
+        text = self.same_maps.texts.get(command.state)
+        given = self.done.given_to_maps[place] = _given(command, text or "")
+        before = self.same_maps.given
+        is_given_same = before is None or not differences(before.get(place), given)
+        why = _why_no_map_run(known, made, is_same=text is not None, is_given_same=is_given_same)
         if known is None or why is not None:
             raise _Stopped(Missing(place, "a distributed Map", made.input, why or "", is_map_run=True))
         if known.ended_by is None:
@@ -332,7 +374,33 @@ def _heartbeats(known: Call) -> list[int]:
     return [beat for beat in range(step_ms - 1, last_ms, max(1, step_ms - 1)) if beat < last_ms]
 
 
-def _why_unknown(replaying: _Replaying, place: Place) -> str:
+def _other_target(known: Call, call: Call) -> str | None:
+    if known.resource != call.resource:
+        return f"{call.place.words} calls {call.resource}; recorded: {known.resource}."
+    if known.role_arn != call.role_arn:
+        now, before = call.role_arn or "that of the machine", known.role_arn or "that of the machine"
+        return f"The role of {call.place.words} is {now}; recorded: {before}."
+    return None
+
+
+def _given(command: commands.StartMapRun, text: str) -> Json:
+    """The items and settings of a distributed Map, and the variables that its definition names."""
+    variables = command.variables.value if command.variables is not None else {}
+    return {
+        "items": command.items.value if command.items is not None else None,
+        "reader": [command.reader, command.reader_config, command.max_items],
+        "batcher": [command.batch_items, command.batch_bytes, command.batch_input],
+        "tolerated": [command.tolerated_count, command.tolerated_percentage],
+        "writer": command.writer,
+        "variables": {name: value for name, value in variables.items() if f"${name}" in text},
+    }
+
+
+def _why_unknown(replaying: _Replaying, call: Call) -> str:
+    place = call.place
+    known = replaying.answers.get(place)
+    if known is not None:
+        return f"The recorded execution called {known.integration} here, and now this is {call.integration}."
     recorded = [call.place for call in replaying.recorded.calls if call.place.state == place.state]
     if not recorded:
         return f"The recorded execution never called {place.state}."
@@ -344,7 +412,7 @@ def _why_unknown(replaying: _Replaying, place: Place) -> str:
     return f"The recorded execution called it in {len(visits)} visits, and this is another one."
 
 
-def _why_no_map_run(known: MapRun | None, made: MapRun, *, is_same: bool) -> str | None:
+def _why_no_map_run(known: MapRun | None, made: MapRun, *, is_same: bool, is_given_same: bool) -> str | None:
     """Why the result of a distributed Map is not known; None if it is."""
     apart = "Its items ran in child executions, which are not replayed"
     if known is None:
@@ -353,4 +421,6 @@ def _why_no_map_run(known: MapRun | None, made: MapRun, *, is_same: bool) -> str
         return f"{apart}, and the definition of this Map has changed or shapes its result."
     if differences(known.input, made.input):
         return f"{apart}, and this Map has another input now."
+    if not is_given_same:
+        return f"{apart}, and this Map has other items or settings now."
     return None
