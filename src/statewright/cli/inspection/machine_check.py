@@ -143,6 +143,8 @@ def _machine(definition: Any) -> Machine:
 
 def _judged(server: Server, arn: str, other: Machine, last: int) -> Iterator[Answer]:
     """The verdict of each execution, newest first."""
+    from statewright.errors import DefinitionError
+
     own: dict[str, Machine] = {}
     for shown in server.pages("list_executions", "executions", most=last, stateMachineArn=arn):
         row: Answer = {
@@ -154,9 +156,20 @@ def _judged(server: Server, arn: str, other: Machine, last: int) -> Iterator[Ans
         try:
             judged = _judge(server, shown, other, own)
             yield row | _document(judged)
-        except ApiProblem as problem:
-            # Its history may be over by now; that is no reason to leave out the others.
-            yield row | {"verdict": "unjudged", "reason": problem.message, "changes": []}
+        except (ApiProblem, DefinitionError, ValueError) as problem:
+            # One whose history is gone, or that a server of another kind ran, is no reason to leave out the others.
+            yield row | {"verdict": "unjudged", "reason": _why_not(problem), "changes": []}
+
+
+def _why_not(problem: Exception) -> str:
+    from statewright.errors import DefinitionError
+
+    if isinstance(problem, ApiProblem):
+        return problem.message
+    if isinstance(problem, DefinitionError):
+        found = problem.diagnostics
+        return f"Statewright finds errors in its definition: {found[0].message if found else problem}"
+    return f"Its history cannot be read: {problem}"
 
 
 def _judge(server: Server, shown: Answer, other: Machine, own: dict[str, Machine]) -> Judgement:
