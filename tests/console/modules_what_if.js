@@ -1,7 +1,7 @@
 // Checks of the pure modules of What if, Compare and Evaluated, which this program imports from beside it. Silent if all is well.
 
 import assert from 'node:assert/strict';
-import { pairWords, shownPairs, side, slower, valueWords } from './compare_words.js';
+import { definitionSides, pairWords, shownPairs, side, slower, valueWords } from './compare_words.js';
 import { attemptWords, isUnchanged, originWords, valueOf } from './evaluated_words.js';
 import { mockOf, mockWords, partingRow, prettyDefinition, verdictWords } from './what_if_words.js';
 
@@ -39,6 +39,16 @@ assert.equal(pairWords({ ...pair, b: null }), 'only in A');
 assert.deepEqual(shownPairs([{ ...pair, b: visit, differs: null }, pair], true).map((one) => one.number), [1]);
 assert.deepEqual(['x', 'y', 'z', 'w'].map((name) => side(name, new Set(['x', 'y']), new Set(['y', 'z']))), ['a', 'both', 'b', 'none']);
 assert.equal(valueWords({ member: 'answer', pointer: '$.id', a: '1', b: null, aEvent: 1, bEvent: 1, pair: 0, state: 'A', more: 1 }), 'the answer of A at $.id, and 1 more place');
+
+// The two definitions: versions of one machine by number, others by what the executions ran.
+const machineArn = 'arn:aws:states:us-east-1:0:stateMachine:m';
+const ran = (/** @type {string} */ name, /** @type {string | null} */ version) => ({ arn: `arn:aws:states:us-east-1:0:execution:m:${name}`, machineArn, versionArn: version && `${machineArn}:${version}` });
+assert.deepEqual(definitionSides(ran('x', '1'), ran('y', '2')), { machine: machineArn, query: { tab: 'diff', a: '1', b: '2' } });
+assert.deepEqual(definitionSides(ran('x', '1'), ran('y', null))?.query, { tab: 'diff', a: ran('x', null).arn, b: ran('y', null).arn });
+assert.equal(definitionSides(ran('x', '1'), { ...ran('y', null), machineArn: `${machineArn}/Each` })?.machine, machineArn);
+const express = { ...ran('x', null), arn: 'arn:aws:states:us-east-1:0:express:m:x:1' };
+assert.equal(definitionSides(express, ran('y', '1')), null);
+assert.equal(definitionSides({ ...express, machineArn: 'arn:m2', versionArn: 'arn:m2:4' }, ran('y', '1'))?.query.a, 'arn:m2:4');
 
 // Steps of a state.
 const step = { name: 'output', title: 'Output', from: 'input', field: null, value: '1', recorded: null, isRecorded: true };

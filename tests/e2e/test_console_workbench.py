@@ -132,6 +132,10 @@ def test_two_versions_side_by_side(server, machine):
     sfn.update_state_machine(stateMachineArn=arn, definition=json.dumps(changed))
     found = read(server, "machine/difference", a=machine["stateMachineVersionArn"], b=arn)
     assert (found["added"], found["removed"]) == ({"Sorry": "Succeed"}, {"Refuse": "Fail"})
+    ran = sfn.start_execution(stateMachineArn=machine["stateMachineVersionArn"], input="{}")["executionArn"]
+    by_run = read(server, "machine/difference", a=ran, b=arn)
+    assert (by_run["changed"], by_run["lines"][0]) == (found["changed"], f"--- order, as {ran.split(':')[-1]} ran it")
+    assert read(server, "machine/difference", a=f"{ran}-none", b=arn)["error"] == "ExecutionDoesNotExist"
     assert found["changed"] == {"Price": ["Catch"], "Pause": ["Seconds"]}
     assert {state["name"] for state in found["after"]["states"]} == set(changed["States"])
     stored = json.dumps(DEFINITION)

@@ -9,7 +9,7 @@ import asyncio
 import re
 from typing import Final
 
-from statewright.arn import parse_arn
+from statewright.arn import EXECUTION, parse_arn
 from statewright.console.asked import Asked, needed
 from statewright.console.context import Console
 from statewright.console.definitions.workbench import WORKERS, compared
@@ -31,7 +31,9 @@ async def machine_graph(console: Console, asked: Asked) -> JsonObject:
 
 
 async def machine_difference(console: Console, asked: Asked) -> JsonObject:
-    """Two definitions, `a` before `b`, as `workbench.compared` returns them."""
+    """Two definitions, `a` before `b`, as `workbench.compared` returns them: of machines, versions, aliases, or of what
+    executions ran.
+    """
     one, other = needed(asked.given, "a"), needed(asked.given, "b")
     before, after = await _definition(console, one), await _definition(console, other)
     with console.app.clock.busy():
@@ -72,9 +74,17 @@ async def run_case(console: Console, asked: Asked) -> JsonObject:
 
 
 async def _definition(console: Console, arn: str) -> Json:
-    """The definition of a machine or a version as it may be shown; of an alias, that of its first version."""
-    app = console.app_in(parse_arn(arn).region)
+    """The definition of a machine or a version as it may be shown; of an alias, that of its first version; of an
+    execution, the one that it ran.
+    """
     parsed = parse_arn(arn)
+    if parsed.kind == EXECUTION:
+        engine = console.app_of_run(arn).engine
+        execution = await engine.describe(arn)
+        label = parse_arn(execution.map_run_arn).label if execution.map_run_arn else None
+        revision = await engine.machines.describe_revision(execution.machine_id, execution.revision_id, label)
+        return console.redactor.value(parse_json(revision.definition))
+    app = console.app_in(parsed.region)
     if parsed.rest is not None and not parsed.is_version:
         alias = await app.engine.machines.aliases.get(arn)
         arn = max(alias.routes, key=lambda route: route[1])[0]
@@ -84,6 +94,8 @@ async def _definition(console: Console, arn: str) -> Json:
 
 def _short(arn: str) -> str:
     parsed = parse_arn(arn)
+    if parsed.kind == EXECUTION:
+        return f"{parsed.name}, as {parsed.rest} ran it"
     return f"{parsed.name}, as it is now" if parsed.rest is None else f"{parsed.name}:{parsed.rest}"
 
 

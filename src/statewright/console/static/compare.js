@@ -4,7 +4,7 @@ import { html, useMemo, useState } from './vendor.js';
 import { duration, instant, iso } from './format.js';
 import { TintedGraph } from './compare_graph.js';
 import { Payloads } from './compare_payloads.js';
-import { pairWords, shownPairs, slower, valueWords } from './compare_words.js';
+import { definitionSides, pairWords, shownPairs, slower, valueWords } from './compare_words.js';
 import { StatusBadge, ToneBadge } from './icons.js';
 import { go } from './navigation.js';
 import { Problem } from './parts.js';
@@ -63,10 +63,11 @@ function First({ found, onPair }) {
   const line = (/** @type {string} */ words, /** @type {any} */ value) => (value ? html`<div><dt>${words}</dt><dd><button class="link" onClick=${() => onPair(value.pair)}><bdi>${valueWords(value)}</bdi></button>
     <div class="values"><code class="a">${value.a ?? 'nothing'}</code> <code class="b">${value.b ?? 'nothing'}</code></div></dd></div>` : null);
   if (!found.value && !found.parting) return html`<p class="pad"><b>No value differs</b>, and both went the same way.</p>`;
+  const sides = definitionSides(found.a, found.b);
   return html`<dl>${line('The first value that differs', found.value)}
     ${found.answer && (found.answer.aEvent !== found.value?.aEvent || found.answer.pair !== found.value?.pair) ? line('The first answer that differs', found.answer) : null}
     <div><dt>Where the ways part</dt><dd>${found.parting ? html`<button class="link" onClick=${() => onPair(found.parting.pair ?? 0)}><bdi>${partingText(found.parting)}</bdi></button>` : 'Nowhere: both went the same way.'}</dd></div>
-    ${found.sameDefinition ? null : html`<div><dt>Definitions</dt><dd>They ran on different definitions.</dd></div>`}</dl>`;
+    ${found.sameDefinition ? null : html`<div><dt>Definitions</dt><dd>They ran on different definitions.${sides ? html` <a href=${format('machine', sides.machine, sides.query)}>What differs in them</a>` : null}</dd></div>`}</dl>`;
 }
 
 /** @param {{after: string | null, a: string | null, b: string | null}} parting */

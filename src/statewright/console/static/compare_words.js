@@ -1,5 +1,7 @@
 // Two runs side by side, in words and as rows. Pure.
 
+import { qualifierOf } from './route.js';
+
 /**
  * @typedef {{event: number, end: number | null, status: string, beginMs: number, tookMs: number | null, attempts: number}} Visit
  * @typedef {{state: string, depth: number, a: Visit | null, b: Visit | null, differs: string | null}} Pair
@@ -36,6 +38,17 @@ export function slower(pair) {
 export function side(name, inA, inB) {
   if (inA.has(name)) return inB.has(name) ? 'both' : 'a';
   return inB.has(name) ? 'b' : 'none';
+}
+
+/**
+ * The two definitions as the page of a machine compares them: its versions where both runs have one, else the runs. Of an Express run without a version, the definition cannot be read any more.
+ * @param {{arn: string, machineArn: string, versionArn: string | null}} a @param {{arn: string, machineArn: string, versionArn: string | null}} b @returns {{machine: string, query: {tab: string, a: string, b: string}} | null}
+ */
+export function definitionSides(a, b) {
+  const isOneMachine = a.machineArn === b.machineArn && a.versionArn && b.versionArn;
+  const [one, other] = [a, b].map((run) => (isOneMachine ? qualifierOf(/** @type {string} */ (run.versionArn)) : run.arn.split(':')[5] === 'express' ? run.versionArn : run.arn));
+  // A child of a distributed Map names its Map after the machine.
+  return one && other ? { machine: b.machineArn.split('/')[0], query: { tab: 'diff', a: one, b: other } } : null;
 }
 
 /** The pairs to show. @param {Pair[]} pairs @param {boolean} onlyDiffering @returns {{pair: Pair, number: number}[]} */

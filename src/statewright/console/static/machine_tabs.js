@@ -35,6 +35,12 @@ export function Definition({ shown }) {
     <span class="faint">${text.length.toLocaleString('en-GB')} characters</span></p><${Editor} value=${text} label="Definition" readOnly=${true} /></section>`;
 }
 
+/** A definition that is given by its ARN, in words. @param {string} arn */
+function sideWords(arn) {
+  const [kind, machine, rest] = arn.split(':').slice(5);
+  return kind === 'execution' ? `${machine}, as ${rest} ran it` : rest ? `${machine}, version ${rest}` : machine;
+}
+
 /** @param {import('./machine.js').TabProps} props */
 export function Diff({ machine, query, set, server }) {
   const [versions, setVersions] = useState(/** @type {any[] | null} */ (null));
@@ -46,16 +52,18 @@ export function Diff({ machine, query, set, server }) {
   useEffect(() => {
     load();
   }, [machine]);
-  const names = ['', ...(versions ?? []).map((one) => qualifierOf(one.stateMachineVersionArn))];
+  const published = (versions ?? []).map((one) => qualifierOf(one.stateMachineVersionArn));
+  // Compare leads here with ARNs of executions, for the definitions that they ran.
+  const names = ['', ...published, ...new Set([query.a, query.b].filter((name) => name?.startsWith('arn:')))];
   // The newest version is often what is there now, and so nothing to compare.
   const a = query.a ?? names[Math.min(2, names.length - 1)];
   const b = query.b ?? '';
-  const arnOf = (/** @type {string} */ name) => (name && name !== 'now' ? `${machine}:${name}` : machine);
+  const arnOf = (/** @type {string} */ name) => (name && name !== 'now' ? (name.startsWith('arn:') ? name : `${machine}:${name}`) : machine);
   const { found, problem, again } = useRead(versions && names.length > 1 ? 'machine/difference' : null, { a: arnOf(a), b: arnOf(b) });
   if (refused) return html`<${Problem} problem=${refused} again=${load} />`;
   if (!versions) return html`<p class="faint pad">Reading…</p>`;
-  if (!versions.length) return html`<div class="empty card"><h2>There is no version to compare</h2><p>Publish one in the tab Versions, or with <code>aws stepfunctions publish-state-machine-version</code>.</p></div>`;
-  const word = (/** @type {string} */ name) => (name ? `Version ${name}` : 'As it is now');
+  if (names.length === 1) return html`<div class="empty card"><h2>There is no version to compare</h2><p>Publish one in the tab Versions, or with <code>aws stepfunctions publish-state-machine-version</code>.</p></div>`;
+  const word = (/** @type {string} */ name) => (name.startsWith('arn:') ? sideWords(name) : name ? `Version ${name}` : 'As it is now');
   const choice = (/** @type {string} */ label, /** @type {string} */ value, /** @type {string} */ key) => html`<label>${label} <select value=${value} onChange=${(/** @type {any} */ event) => set({ [key]: event.target.value || 'now' })}>
     ${names.map((name) => html`<option value=${name}>${word(name)}</option>`)}</select></label>`;
   return html`<section class="card"><div class="wb-bar2">${choice('Before', a === 'now' ? '' : a, 'a')}${choice('After', b === 'now' ? '' : b, 'b')}
