@@ -125,7 +125,18 @@ async function machinePages(page, look) {
   await page.locator('dialog').getByRole('button', { name: 'Save', exact: true }).click();
   await page.locator('dialog').waitFor({ state: 'detached' });
   await page.waitForFunction(() => !document.querySelector('.title .t-wait'));
-  return { tabs: shown, fields, looks, text, missing, before };
+  // What was saved elsewhere in the meantime is there when it is opened again.
+  const elsewhere = await page.evaluate(async (arn) => {
+    const { call } = await import('/console/static/api.js');
+    const found = await call('states', 'DescribeStateMachine', { stateMachineArn: arn });
+    const definition = found.definition.replace(/"TimeoutSeconds": *\d+/, '"TimeoutSeconds": 4242');
+    await call('states', 'UpdateStateMachine', { stateMachineArn: arn, definition });
+    return definition.includes('4242');
+  }, machine);
+  await page.goto(`${address}/console/machine/${machine}`);
+  await page.getByRole('link', { name: 'Edit in Workbench' }).click();
+  await editor(page).getByText('4242').waitFor();
+  return { elsewhere, tabs: shown, fields, looks, text, missing, before };
 }
 
 async function pin(page) {

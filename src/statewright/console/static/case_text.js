@@ -1,6 +1,7 @@
 // A test case as text: shown, copied, downloaded.
 
 import { html, useState } from './vendor.js';
+import { downloadText } from './downloads.js';
 import { plural } from './format.js';
 import { Icon } from './icons.js';
 
@@ -17,17 +18,8 @@ export function CaseText({ text, file, definition, leftOut, problem, hidden = fa
     ${hidden ? html`<p class="banner wait"><span>Values that the settings hide are •••; fill them in.</span></p>` : null}
     ${leftOut.length ? html`<p class="faint">Not expected, because ${leftOut.length === 1 ? 'it differs' : 'they differ'} from run to run: ${leftOut.join(', ')}.</p>` : null}
     <pre class="wb-casetext" tabindex="0" aria-label=${file}>${text.length > 60000 ? `${text.slice(0, 60000)}\n…` : text}</pre>
-    <p class="wb-row2"><button class="action primary" onClick=${() => download(file, text)}><${Icon} name="download" size=${13} />Download</button>
+    <p class="wb-row2"><button class="action primary" onClick=${() => downloadText(text, file)}><${Icon} name="download" size=${13} />Download</button>
       ${navigator.clipboard ? html`<button class="action" onClick=${copy}><${Icon} name="copy" size=${13} />${isCopied ? 'Copied' : 'Copy'}</button>` : null}
       <span class="faint">Put ${file} beside ${definition}, and run <code>statewright test</code>. ${plural(text.split('\n').length - 1, 'line')}</span></p>
   </div>`;
-}
-
-/** Saves a text as a file of the user's. @param {string} name @param {string} text */
-export function download(name, text) {
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(new Blob([text], { type: 'text/plain;charset=utf-8' }));
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }

@@ -5,6 +5,8 @@ import { Icon } from './icons.js';
 
 const CHARACTER = 5.7;
 const STEP = 1.25;
+/** The figures can be read from this size on. */
+const READABLE = 0.6;
 
 /**
  * @param {{drawing: any, looks: Map<string, import('./heat_model.js').Look>, widths: Map<string, {level: number, count: number}>, hue: string,
@@ -13,11 +15,11 @@ const STEP = 1.25;
 export function FigureGraph({ drawing, looks, widths, hue, icons, selected, none = 'not visited', onSelect }) {
   const box = useRef(/** @type {any} */ (null));
   const [zoom, setZoom] = useState(0.8);
-  const fit = () => {
+  const fit = (/** @type {number} */ least) => {
     const { clientWidth, clientHeight } = box.current;
-    setZoom(Math.max(0.2, Math.min((clientWidth - 20) / drawing.width, (clientHeight - 20) / drawing.height, 1)));
+    setZoom(Math.max(least, Math.min((clientWidth - 20) / drawing.width, (clientHeight - 20) / drawing.height, 1)));
   };
-  useLayoutEffect(fit, [drawing]);
+  useLayoutEffect(() => fit(READABLE), [drawing]);
   const node = (/** @type {any} */ shape) => html`<${Node} key=${shape.name} shape=${shape} look=${looks.get(shape.name)} icons=${icons} none=${none} isSelected=${shape.name === selected} onSelect=${onSelect} />`;
   return html`<section class=${`figures card hue-${hue}`} aria-label="Graph"><div class="canvas" ref=${box}>
     <svg width=${drawing.width * zoom} height=${drawing.height * zoom} viewBox=${`0 0 ${drawing.width} ${drawing.height}`} role="group" aria-label="States">
@@ -28,7 +30,7 @@ export function FigureGraph({ drawing, looks, widths, hue, icons, selected, none
       ${drawing.labels.map((/** @type {any} */ label) => html`<g class="label"><title>${label.labels.join('\n')}</title>${rect(label.outline, 'pill')}${label.lines.map((/** @type {any} */ [words, x, y]) => html`<text text-anchor="middle" x=${x} y=${y}>${words}</text>`)}</g>`)}
     </svg></div>
     <div class="zoom"><button aria-label="Smaller" onClick=${() => setZoom(Math.max(0.2, zoom / STEP))}><${Icon} name="minus" /></button><span>${Math.round(zoom * 100)} %</span>
-      <button aria-label="Larger" onClick=${() => setZoom(Math.min(2, zoom * STEP))}><${Icon} name="plus" /></button><button aria-label="Fit" onClick=${fit}><${Icon} name="fit" /></button></div></section>`;
+      <button aria-label="Larger" onClick=${() => setZoom(Math.min(2, zoom * STEP))}><${Icon} name="plus" /></button><button aria-label="Fit" onClick=${() => fit(0.2)}><${Icon} name="fit" /></button></div></section>`;
 }
 
 /** @param {any} props */

@@ -37,7 +37,7 @@ export function Batch({ machine, other, text, arn }) {
     }
   };
   const seen = state ? state.counts.same + state.counts.changed + state.counts.unjudged : 0;
-  return html`<section class="card batch" aria-label="Deploy check"><header><h2>Would others change, too?</h2>
+  return html`<section class="card batch" aria-label="Deploy check"><header><h2>${arn ? 'Would others change, too?' : 'Would executions change?'}</h2>
       <form onSubmit=${run}><label>Replay the last <input type="number" min="1" max=${MOST} value=${last} onInput=${(/** @type {any} */ event) => setLast(event.target.value)} /></label> executions on this definition
         <button class="action" disabled=${state && !state.done}>${state && !state.done ? 'Checking…' : 'Check'}</button>
         ${state && !state.done ? html`<button type="button" class="action" onClick=${() => {

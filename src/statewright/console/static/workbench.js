@@ -43,14 +43,17 @@ export function Page({ route: { query }, server }) {
     try {
       const found = await call('states', 'DescribeStateMachine', { stateMachineArn: arn });
       const text = indented(found.definition) ?? found.definition;
-      setDraft({ text, saved: text, language: 'json', input: '{}', mocks: '', source: sourceOf(found) });
+      const source = sourceOf(found);
+      const { input, mocks } = source.arn === draft.source?.arn ? draft : { input: '{}', mocks: '' };
+      setDraft({ text, saved: text, language: 'json', input, mocks, source });
       setProblem(null);
       set({ machine: null, state: null });
     } catch (failure) {
       setProblem(/** @type {Error} */ (failure));
     }
   };
-  const wanted = query.machine && query.machine !== draft.source?.arn ? query.machine : null;
+  // Unchanged text may be of an earlier revision: it is read again.
+  const wanted = query.machine && (query.machine !== draft.source?.arn || !isChanged(draft)) ? query.machine : null;
   useEffect(() => {
     if (wanted && !isChanged(draft)) open(wanted);
     else if (query.machine && !wanted) set({ machine: null });

@@ -19,7 +19,8 @@ export function RunPanel({ draft, change, seen, server, chosen, onSelect, trial,
   const [isOpen, setOpen] = useState(false);
   const [place, setPlace] = useState(/** @type {any} */ (null));
   const stop = useRef(/** @type {AbortController | null} */ (null));
-  useEffect(() => () => stop.current?.abort(), []);
+  // The run of a text that has changed since is not of interest.
+  useEffect(() => () => stop.current?.abort(), [draft.text]);
   const start = async () => {
     const control = new AbortController();
     stop.current = control;
