@@ -75,6 +75,10 @@ def _without(value: Json, member: str) -> Json:
 
 
 def _differing(before: Json, after: Json) -> list[str]:
-    missing = object()
     names = [*before, *(name for name in after if name not in before)]
-    return [name for name in names if before.get(name, missing) != after.get(name, missing)]
+    return [name for name in names if not (name in before and name in after and _same(before[name], after[name]))]
+
+
+def _same(before: Json, after: Json) -> bool:
+    # Compared as texts: to Python, true is 1.
+    return json.dumps(before, sort_keys=True) == json.dumps(after, sort_keys=True)

@@ -147,7 +147,8 @@ def _sequence(results: Sequence[JsonObject]) -> list[JsonObject]:
     """The results, each once with the number of times that it came in a row; a call beyond them has no answer."""
     found: list[JsonObject] = []
     for result in results:
-        if found and {**found[-1], "times": 1} == {**result, "times": 1}:
+        # As texts: true is not 1.
+        if found and dump_json({**found[-1], "times": 1}) == dump_json({**result, "times": 1}):
             found[-1]["times"] = found[-1].get("times", 1) + 1
         else:
             found.append(dict(result))

@@ -9,7 +9,7 @@ changes (`by_chance.py`).
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Literal
@@ -185,7 +185,7 @@ def _prepare_maps(recorded: RecordedExecution, own: Json) -> None:
                 run.output = run.output.get(step) if isinstance(run.output, dict) else None
 
 
-def _same_in(other: Json, own: Json, texts: dict[str, str]) -> dict[str, str]:
+def _same_in(other: Json, own: Json, texts: Mapping[str, str]) -> dict[str, str]:
     """Those of these Maps that the other definition has, too."""
     ours, theirs = nodes_by_name(own), nodes_by_name(other)
     return {name: text for name, text in texts.items() if name in theirs and _core(ours[name]) == _core(theirs[name])}

@@ -11,6 +11,7 @@ import pytest
 from statewright.asl.loading import check_text, compile_checked
 from statewright.asl.program import Program
 from statewright.asl.reader import read_document
+from statewright.payload import dump_json
 from statewright.simulator.case_writing import (
     instant_text,
     pinned_case,
@@ -121,6 +122,11 @@ def test_calls_in_a_row_are_written_once():
             {"hangs": True, "then": "stop"},
         ]
     }
+
+
+def test_true_is_not_written_as_one():
+    calls = [Call(Place("A", (), 0, 0), 1, 0, "Task", "", outcome=Returned({"n": one})) for one in (1, True)]
+    assert dump_json(recorded_mocks(calls)) == '{"A":[{"returns":{"n":1}},{"returns":{"n":true},"then":"stop"}]}'
 
 
 @pytest.mark.parametrize("name", ["plain", 'a "b": {c} # d', "x" * 80_000, "é🙂\u202e\n\t", "- [", "null"])
