@@ -97,7 +97,7 @@ class _Found:
 
 def _other(server: Server, target: str, name: str | None) -> tuple[str, Machine]:
     """The ARN of the machine whose executions are replayed, and the definition that they are replayed on."""
-    from statewright.payload import parse_json
+    from statewright.errors import DefinitionError
 
     if Path(target).is_file():
         arn = server.machine_arn(name if name is not None else Path(target).name.partition(".")[0])
@@ -107,7 +107,10 @@ def _other(server: Server, target: str, name: str | None) -> tuple[str, Machine]
     else:
         shown = describe_machine(server, server.machine_arn(target))
         arn = server.machine_arn(name) if name is not None else shown["stateMachineArn"]
-        other = _machine(parse_json(shown["definition"]))
+        try:
+            other = _machine(shown["definition"])
+        except DefinitionError as problem:
+            raise Refused(target, problem.diagnostics) from None
     arn = ":".join(arn.split(":")[:7])
     shown = server.call("describe_state_machine", stateMachineArn=arn, includedData="METADATA_ONLY")
     if shown["type"] != "STANDARD":
@@ -131,11 +134,13 @@ def _of_file(path: Path) -> Machine:
     return Machine(document.value, program)
 
 
-def _machine(definition: Any) -> Machine:
-    from statewright.asl.compile import compile_definition
+def _machine(definition: str) -> Machine:
+    """A definition of the server. Raises: DefinitionError, if it is one that Statewright does not accept."""
+    from statewright.asl.loading import check_text, compile_checked
     from statewright.simulator.judging import Machine
 
-    return Machine(definition, compile_definition(definition))
+    loaded = compile_checked(*check_text(definition, "definition.json", lints=False))
+    return Machine(loaded.document.value, loaded.program)
 
 
 # ------------------------------------------------------------------ executions
@@ -174,7 +179,6 @@ def _why_not(problem: Exception) -> str:
 
 def _judge(server: Server, shown: Answer, other: Machine, own: dict[str, Machine]) -> Judgement:
     from statewright.interpreter.state import Identity
-    from statewright.payload import parse_json
     from statewright.simulator.judging import judge
     from statewright.simulator.recorded import events_of
 
@@ -182,7 +186,7 @@ def _judge(server: Server, shown: Answer, other: Machine, own: dict[str, Machine
     definition = server.call("describe_state_machine_for_execution", executionArn=arn)
     text = definition["definition"]
     if text not in own:
-        own[text] = _machine(parse_json(text))
+        own[text] = _machine(text)
     machine_arn = definition["stateMachineArn"]
     identity = Identity(
         arn, shown["name"], machine_arn, machine_of(machine_arn), definition.get("roleArn", ""), arn.split(":")[3]

@@ -53,8 +53,8 @@ export function Diff({ machine, query, set, server }) {
     load();
   }, [machine]);
   const published = (versions ?? []).map((one) => qualifierOf(one.stateMachineVersionArn));
-  // Compare leads here with ARNs of executions, for the definitions that they ran.
-  const names = ['', ...published, ...new Set([query.a, query.b].filter((name) => name?.startsWith('arn:')))];
+  // Compare leads here with ARNs of executions, for the definitions that they ran; a version of a link may be gone.
+  const names = ['', ...published, ...new Set([query.a, query.b].filter((name) => name && name !== 'now' && !published.includes(name)))];
   // The newest version is often what is there now, and so nothing to compare.
   const a = query.a ?? names[Math.min(2, names.length - 1)];
   const b = query.b ?? '';
