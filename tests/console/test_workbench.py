@@ -72,6 +72,8 @@ def test_pages_are_accessible(report):
 def test_a_run_in_the_workbench_is_on_the_graph_and_becomes_a_case(report):
     for shown in report["shown"].values():
         assert (shown["first"], shown["ran"]) == (5, 4)
+        # The server cannot be asked about a run that it does not have.
+        assert shown["parts"] == ["Input", "Output", "Changes", "Definition"]
         assert "returns_payload" in shown["saved"]
         assert shown["file"] == "machine.cases.yaml"
 

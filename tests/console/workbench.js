@@ -36,6 +36,7 @@ async function workbench(page, look) {
   await page.getByRole('button', { name: 'Save as case' }).waitFor();
   await page.checkAccess();
   const ran = await page.locator('.node.on-ok').count();
+  const parts = await page.locator('.wb-result [role="tab"]').allInnerTexts();
   await page.getByRole('button', { name: 'Save as case' }).click();
   const saved = await page.locator('.wb-casetext').innerText();
   const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download' }).click()]);
@@ -86,7 +87,7 @@ async function workbench(page, look) {
   await page.waitForFunction(() => document.activeElement?.className === 'plaintext');
   const plain = await page.evaluate(() => document.activeElement?.className);
   await page.unroute('**/vendor_editor.js');
-  return { look: look.name, first, ran, saved, file, tried, output, problems, left, old, kept, markup, names, wide, plain };
+  return { look: look.name, first, ran, parts, saved, file, tried, output, problems, left, old, kept, markup, names, wide, plain };
 }
 
 async function machinePages(page, look) {

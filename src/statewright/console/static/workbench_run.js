@@ -1,7 +1,7 @@
 // The whole definition in virtual time, with mocks for its tasks: the run on the graph, its data, and the case it makes.
 
 import { html, useEffect, useMemo, useRef, useState } from './vendor.js';
-import { actLines } from './api.js';
+import { actLines, HELD } from './api.js';
 import { CaseText } from './case_text.js';
 import { Dialog } from './dialogs.js';
 import { Editor } from './editor.js';
@@ -70,7 +70,8 @@ function Outcome({ trial, onCase, onSelect }) {
 
 /** The data of the chosen state, or of the first that needs attention. @param {any} props */
 function Inside({ trial, chosen, icons }) {
-  const run = useMemo(() => makeRun(trial.run), [trial]);
+  // The server does not have this run: the tabs that ask it about one are left out.
+  const run = useMemo(() => makeRun({ ...trial.run, head: { ...trial.run.head, arn: HELD } }), [trial]);
   const payloads = useMemo(() => heldPayloads(trial.payloads), [trial]);
   const [tab, setTab] = useState('input');
   const [picked, setPicked] = useState(/** @type {any} */ (null));
