@@ -33,7 +33,12 @@ export async function drive(walk, looks = LOOKS) {
     page.on('pageerror', (error) => complaints.push(`${look.name}: ${error.message}`));
     page.on('request', (request) => (request.url().startsWith(address) ? null : complaints.push(`${look.name}: asked ${request.url()}`)));
     page.checkAccess = async () => serious.push(...(await access(page)).map((one) => `${look.name}: ${one}`));
-    shown[look.name] = await walk(page, look);
+    try {
+      shown[look.name] = await walk(page, look);
+    } catch (problem) {
+      const seen = await page.locator('body').innerText().catch(() => '');
+      throw new Error(`${look.name}, at ${page.url()}: ${complaints.join('; ') || 'no complaints'}\n${seen.slice(0, 2000)}`, { cause: problem });
+    }
     await context.close();
   }
   await browser.close();

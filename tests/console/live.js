@@ -35,6 +35,13 @@ async function walk(page, look) {
 
   const live = page.locator('.deck .toend');
   await page.waitForFunction(() => document.querySelector('.deck .toend')?.getAttribute('aria-pressed') === 'true');
+  // From here on the page is never without what it has shown.
+  await page.evaluate(() => {
+    window.vanished = 0;
+    new MutationObserver(() => {
+      if (!document.querySelector('[role="slider"]')) window.vanished += 1;
+    }).observe(document.body, { childList: true, subtree: true });
+  });
   await page.checkAccess();
   const before = await page.locator('.factbar dd').nth(1).textContent();
   await page.waitForFunction((old) => ![old, undefined].includes(document.querySelectorAll('.factbar dd')[1]?.textContent), before);
@@ -47,6 +54,8 @@ async function walk(page, look) {
   const known = Number(await slider.getAttribute('aria-valuemax'));
   await answerTask();
   await page.waitForFunction(() => document.querySelector('.title .badge')?.textContent === 'Succeeded');
+  // It is said when it has been drawn.
+  await page.locator('.title [role="status"]', { hasText: 'Succeeded' }).waitFor({ state: 'attached' });
   const inspected = {
     button: await live.innerText(), known, most: Number(await slider.getAttribute('aria-valuemax')), at: await slider.getAttribute('aria-valuenow'),
     spoken: await page.locator('.title [role="status"]').innerText(), reached: await page.locator('.node:not(.unreached)').count(),
@@ -64,7 +73,26 @@ async function walk(page, look) {
   await hide(page, false);
   await opened;
   const { events } = await aws('AWSStepFunctions.GetExecutionHistory', { executionArn: arn, maxResults: 1000 });
-  return { waits, inspected, followed, events: events.length };
+
+  // A server that has other data asks the page to read the run again, and refuses the read.
+  const lines = [{ hello: { server: 'another', nowMs: Date.now() } }, { subject: `run:${arn}`, reset: true }];
+  await page.route('**/console/api/live?*', (route) => route.fulfill({ contentType: 'application/x-ndjson', body: `${lines.map((line) => JSON.stringify(line)).join('\n')}\n` }), { times: 1 });
+  await page.route('**/console/api/run?*', (route) => route.fulfill({ status: 404, json: { error: 'ExecutionDoesNotExist', message: 'There is none.' } }));
+  await hide(page, true);
+  await hide(page, false);
+  await page.locator('.banner.fail, .empty').waitFor();
+  const refused = { words: await page.locator('.banner.fail').innerText(), at: await slider.getAttribute('aria-valuenow') };
+  await page.unroute('**/console/api/run?*');
+  await hide(page, true);
+  await hide(page, false);
+  await page.locator('.banner.fail').waitFor({ state: 'detached' });
+  const vanished = await page.evaluate(() => window.vanished);
+
+  // Keys that lead to another page are not keys of this one, too.
+  await page.keyboard.press('g');
+  await page.keyboard.press('l');
+  await page.getByRole('heading', { name: 'Limits' }).waitFor();
+  return { waits, inspected, followed, refused, vanished, events: events.length };
 }
 
 function hide(page, hidden) {

@@ -32,6 +32,8 @@ export function useRun(arn, isFollowing) {
     let unwatch = () => {};
     let isOver = false;
     let isDue = false;
+    let isReading = false;
+    let isStale = false;
     held.current = nothing();
     const show = () => {
       isDue = false;
@@ -41,7 +43,7 @@ export function useRun(arn, isFollowing) {
     };
     const listener = (/** @type {any} */ line) => {
       if (!received(held.current, line)) {
-        again();
+        if (!isReading) again();
         return;
       }
       if (isDue) return;
@@ -50,18 +52,26 @@ export function useRun(arn, isFollowing) {
       else requestAnimationFrame(show);
     };
     const again = () => {
+      // What changed since a read began may not be in its answer.
+      isStale = isReading;
+      if (isReading) return;
+      isReading = true;
+      const { last: known } = held.current;
       read('run', { arn }).then((/** @type {any} */ document) => {
         if (isOver) return;
         noteServerTime(document.nowMs);
-        const { last, aways, since } = held.current;
+        const { aways, since } = held.current;
         const run = makeRun(document);
-        held.current = { ...nothing(), run, last: run.length, lost: Math.max(0, last - run.length), aways, since: since || serverNow(), shownMs: serverNow() };
+        held.current = { ...nothing(), run, last: run.length, lost: Math.max(0, known - run.length), aways, since: since || serverNow(), shownMs: serverNow() };
         setProblem(null);
         unwatch();
         unwatch = watch(`run:${arn}`, listener, () => held.current.last);
         rewatch();
         shows();
-      }).catch((/** @type {any} */ failure) => (isOver ? undefined : setProblem(failure)));
+      }).catch((/** @type {any} */ failure) => (isOver ? undefined : setProblem(failure))).finally(() => {
+        isReading = false;
+        if (isStale && !isOver) again();
+      });
     };
     return {
       load: again,

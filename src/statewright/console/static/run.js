@@ -23,7 +23,8 @@ export function Page({ route: { id: arn, query }, server }) {
   const live = useRun(arn, !query.at);
   const { run, problem, load } = live;
   const mayPass = problem && (problem.code === 'Unreachable' || problem.status >= 500);
-  if (problem && !mayPass) {
+  // What was read stays on the page while a later read fails.
+  if (problem && !mayPass && !run) {
     return html`<div class="empty"><h1>${problem.code === 'ExecutionDoesNotExist' ? 'There is no such execution' : 'This cannot be shown'}</h1>
       <p>${problem.message}</p><p>${problem.code === 'ExecutionDoesNotExist' ? 'Its name may be wrong, or its retention is over and it was deleted. ' : ''}<a href=${format('executions')}>All executions</a></p></div>`;
   }
@@ -128,7 +129,7 @@ function useKeys({ run, at, state, visit, onAt, set }) {
   useEffect(() => {
     const press = (/** @type {KeyboardEvent} */ event) => {
       const target = /** @type {HTMLElement} */ (event.target);
-      if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) return;
+      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || target.closest('dialog')) return;
       const beside = (/** @type {number} */ by) => {
         const other = state && visit ? state.visits[begunBy(state, visit.begin) - 1 + by] : null;
         if (other) set({ state: state.name, visit: other.index, at: other.begin > at ? other.begin : run.length === at ? null : at });

@@ -25,7 +25,7 @@ export function CompareButton({ run, arn }) {
   useEffect(() => {
     const press = (/** @type {KeyboardEvent} */ event) => {
       const target = /** @type {HTMLElement} */ (event.target);
-      if (event.key !== 'c' || event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || target.closest('dialog')) return;
+      if (event.key !== 'c' || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || target.closest('dialog')) return;
       if (!isStored(run, arn)) return;
       event.preventDefault();
       setOpen(true);
