@@ -58,6 +58,9 @@ async function walk(page, look) {
   await page.locator('.banner.t-wait').waitFor();
   seen.banner = (await page.locator('.banner.t-wait span').first().innerText()).replace(/since .*\./, 'since ….');
   seen.running = await buttons(page);
+  await page.getByRole('tab', { name: 'Input' }).click();
+  await page.locator('.inspector .json .line').first().waitFor();
+  seen.input = await page.locator('.inspector .json').innerText();
   await page.checkAccess();
 
   // Stop and redrive, by the mouse.

@@ -23,6 +23,7 @@ async function walk(page) {
   await page.locator('.json .line').first().waitFor();
   const input = await page.locator('.json').innerText();
   await page.getByRole('tab', { name: 'Table' }).click();
+  await page.locator('.deck tbody tr').first().waitFor();
   const table = await page.locator('.deck tbody tr').evaluateAll((rows) => rows.map((row) => [row.cells[0].innerText, row.cells[2].innerText]));
   const graph = await page.locator('.node').evaluateAll((nodes) => nodes.map((node) => node.getAttribute('aria-label')));
   await page.getByRole('tab', { name: 'Events' }).click();

@@ -1,7 +1,7 @@
 // Checks of the page's pure modules, which this program imports from beside it. Silent if all is well.
 
 import assert from 'node:assert/strict';
-import { diffLines, jsonLines } from './diff.js';
+import { diffLines, jsonLines, parsed } from './diff.js';
 import { count, duration, plain } from './format.js';
 import { attemptsAt, lookAt, makeRun, tookBy, visitAt } from './model.js';
 import { format, parse } from './route.js';
@@ -17,6 +17,13 @@ const lines = diffLines({}, { constructor: 1, 'a b': [] }, 10).lines.map((line) 
 assert.deepEqual(lines, ['{ $', '+"constructor"1, $.constructor', '+"a b"[] $["a b"]', '} $']);
 const long = jsonLines({ ['k'.repeat(100000)]: Array.from({ length: 50 }, (_, place) => place) }, 100).lines;
 assert.ok(JSON.stringify(long).length < 60000);
+
+// Numbers that JavaScript cannot keep are not rounded; this Node.js may not know how to keep them.
+assert.deepEqual(parsed('{"a":123456789012345,"b":"12345678901234567890"}'), { a: 123456789012345, b: '12345678901234567890' });
+assert.equal(parsed('{"a":'), '{"a":');
+const exact = parsed('{"a":12345678901234567890,"b":1}');
+const shown = typeof exact === 'string' ? exact : jsonLines(exact, 9).lines.map((line) => `${line.name ?? ''}${line.text}`).join('');
+assert.ok(shown.includes('12345678901234567890'), shown);
 
 // Addresses.
 const arn = 'arn:aws:states:us-east-1:000000000000:execution:m:ü %/?#';

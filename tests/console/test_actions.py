@@ -94,6 +94,7 @@ def test_a_double_click_starts_and_forks_once(report, strict, machine):
 def test_what_can_be_done_depends_on_the_status(report):
     for shown in report["shown"].values():
         assert shown["banner"] == "Ask waits for an answer to its task token since …."
+        assert "12345678901234567890" in shown["input"]
         assert shown["running"] == ["Compare", "More", "Stop…", "New like this", "Fork from Ask"]
         assert "New like this" in shown["ended"]
         assert shown["stopped"].startswith("Enough")

@@ -1,16 +1,16 @@
 // Below the graph: the player, and the run as a timeline, a table, events or raw JSON.
 
-import { html, useEffect, useMemo, useRef, useState } from './vendor.js';
-import { duration, offset } from './format.js';
-import { Icon, toneWords } from './icons.js';
+import { html, useEffect, useRef, useState } from './vendor.js';
+import { Icon } from './icons.js';
 import { Later } from './later.js';
-import { attemptsAt, lookAt, rowsOf } from './model.js';
 import { Tabs } from './parts.js';
 import { Timeline } from './timeline.js';
 
 /** @type {[string, string][]} */
 const VIEWS = [['timeline', 'Timeline'], ['table', 'Table'], ['events', 'Events'], ['raw', 'Raw']];
 const events = () => import('./events.js').then((module) => module.Events);
+const table = () => import('./run_table.js').then((module) => module.Table);
+const raw = () => import('./run_table.js').then((module) => module.Raw);
 const SPEEDS = [1, 2, 5, 20];
 const LONGEST_PLAY_MS = 8000;
 
@@ -57,9 +57,9 @@ export function Deck({ run, arn, at, mode, aways, view, selected, onAt, onView, 
       <span class="where">event <b>${at.toLocaleString('en-GB')}</b> of ${run.length.toLocaleString('en-GB')} <code>${run.length ? run.typeOf(at) : ''}</code></span>
       <${Live} mode=${mode} isAtEnd=${at >= run.length} /></header>
     <div class="view" role="tabpanel" id="view" aria-labelledby=${`view-${shown}`}>${shown === 'timeline' ? html`<${Timeline} run=${run} at=${at} aways=${aways} selected=${selected} onAt=${onAt} onSelect=${onSelect} />` : null}
-    ${shown === 'table' ? html`<${Table} run=${run} at=${at} selected=${selected} onSelect=${onSelect} />` : null}
+    ${shown === 'table' ? html`<${Later} load=${table} run=${run} at=${at} selected=${selected} onSelect=${onSelect} />` : null}
     ${shown === 'events' ? html`<${Later} load=${events} key=${arn} run=${run} arn=${arn} at=${at} onAt=${onAt} />` : null}
-    ${shown === 'raw' ? html`<${Raw} run=${run} />` : null}</div>
+    ${shown === 'raw' ? html`<${Later} load=${raw} run=${run} />` : null}</div>
   </section>`;
 }
 
@@ -69,24 +69,4 @@ function Live({ mode, isAtEnd }) {
   if (isFollowing) return isRunning ? html`<button class="toend on" aria-pressed="true" title="Follows the run; press to stay at this moment" onClick=${pause}><span class="dot run"></span> Live</button>` : null;
   if (!isRunning && !news) return isAtEnd ? null : html`<button class="toend" onClick=${follow}><span class="dot ok"></span> To the end</button>`;
   return html`<button class="toend" aria-pressed="false" title="Follow the run (l)" onClick=${follow}><span class="dot run"></span> Live${news ? ` · ${news.toLocaleString('en-GB')} new` : ''}</button>`;
-}
-
-/** The same content as the graph, as text. @param {any} props */
-function Table({ run, at, selected, onSelect }) {
-  const rows = useMemo(() => [...rowsOf(run), ...run.states.filter((/** @type {any} */ state) => !state.visits.length)], [run.core]);
-  return html`<div class="scroll grow"><table class="list"><thead><tr><th>State</th><th>Type</th><th>Status</th><th class="end">Visits</th><th class="end">Attempts</th><th class="end">First entered</th><th class="end">Last took</th><th>Next</th></tr></thead>
-    <tbody>${rows.map((state) => {
-      const look = lookAt(state, at);
-      const { visit } = look;
-      const took = visit && visit.end && visit.end <= at ? duration(visit.endMs - visit.beginMs) : '';
-      return html`<tr key=${state.name} class=${state.name === selected ? 'on' : ''}><td class="name"><button class="link" onClick=${() => onSelect(state.name)}>${state.name}</button></td><td>${state.type}</td>
-        <td class=${`c-${look.tone}`}>${toneWords(look.tone, look.begun > 0, state.apart)}</td><td class="end">${look.begun}</td><td class="end">${visit ? attemptsAt(visit, at).length || '' : ''}</td>
-        <td class="end">${look.begun ? offset(state.visits[0].beginMs) : ''}</td><td class="end">${took}</td><td>${visit && visit.next >= 0 && visit.end <= at ? run.states[visit.next].name : ''}</td></tr>`;
-    })}</tbody></table></div>`;
-}
-
-/** @param {any} props */
-function Raw({ run }) {
-  const text = JSON.stringify(run.head, null, 2);
-  return html`<div class="scroll grow"><pre class="raw">${text}</pre></div>`;
 }

@@ -2,6 +2,30 @@
 
 /** @typedef {{indent: number, text: string, tone: 'key' | 'text' | 'number' | 'plain', path: string, mark: '' | '+' | '-', name?: string}} Line */
 
+/** What browsers have that keep the digits of a number. @type {any} */
+const JSON_TEXT = JSON;
+const LONG_NUMBER = /(?<![\w"])-?\d{16,}(?![\w"])/;
+
+/** A text as the value that it is the JSON of. Numbers that JavaScript cannot keep have their digits; where a browser cannot do that, the whole text stays one. @param {string} text @returns {unknown} */
+export function parsed(text) {
+  try {
+    if (!LONG_NUMBER.test(text)) return JSON.parse(text);
+    return JSON_TEXT.rawJSON ? JSON_TEXT.parse(text, kept) : text;
+  } catch {
+    return text;
+  }
+}
+
+/** @param {string} _key @param {unknown} value @param {{source?: string}} context */
+function kept(_key, value, { source = '' }) {
+  return typeof value === 'number' && LONG_NUMBER.test(source) && String(value) !== source ? JSON_TEXT.rawJSON?.(source) : value;
+}
+
+/** @param {unknown} value @returns {value is object} */
+function hasParts(value) {
+  return value !== null && typeof value === 'object' && !JSON_TEXT.isRawJSON?.(value);
+}
+
 const LONGEST = 2000;
 const LONGEST_PATH = 500;
 
@@ -24,7 +48,7 @@ export function jsonLines(value, most) {
  */
 function walk(value, path, indent, name, comma, mark, put) {
   const head = name === '' ? {} : { name: shortened(name) };
-  if (value === null || typeof value !== 'object') {
+  if (!hasParts(value)) {
     put({ indent, ...head, text: `${scalar(value)}${comma}`, tone: toneOf(value), path, mark });
     return;
   }
@@ -90,7 +114,7 @@ export function diffLines(before, after, most) {
 function compare(before, after, path, indent, name, comma, put) {
   const head = name === '' ? {} : { name: shortened(name) };
   if (same(before, after)) {
-    put({ indent, ...head, text: `${folded(after)}${comma}`, tone: after !== null && typeof after === 'object' ? 'plain' : toneOf(after), path, mark: '' });
+    put({ indent, ...head, text: `${folded(after)}${comma}`, tone: hasParts(after) ? 'plain' : toneOf(after), path, mark: '' });
     return;
   }
   if (!isObject(before) || !isObject(after)) {
@@ -114,12 +138,12 @@ function member(value, key) {
 
 /** @param {unknown} value @returns {value is Record<string, unknown>} */
 function isObject(value) {
-  return value !== null && typeof value === 'object' && !Array.isArray(value);
+  return hasParts(value) && !Array.isArray(value);
 }
 
 /** @param {unknown} value */
 function folded(value) {
-  if (value === null || typeof value !== 'object') return scalar(value);
+  if (!hasParts(value)) return scalar(value);
   const size = Object.keys(value).length;
   const text = JSON.stringify(value);
   if (text.length <= 60) return text;

@@ -1,5 +1,7 @@
 // The steps of a state in words. Pure.
 
+import { parsed } from './diff.js';
+
 /**
  * @typedef {{name: string, title: string, from: string | null, field: string | null, value: string | null, recorded: string | null, isRecorded: boolean}} Step
  * @typedef {{number: number, event: number, error: string | null, failed: boolean, catchIndex: number | null,
@@ -8,12 +10,7 @@
 
 /** A value of the server, JSON or what was cut of it. @param {string | null} text @returns {unknown} */
 export function valueOf(text) {
-  if (text === null) return undefined;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+  return text === null ? undefined : parsed(text);
 }
 
 /** Where a step's value comes from. @param {Step} step @param {string[]} chance @returns {[string, string]} tone and words */

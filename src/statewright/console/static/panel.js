@@ -1,7 +1,7 @@
 // What one visit did: a sentence, and tabs with its input, output, changes, attempts and definition.
 
 import { html, useEffect, useMemo, useState } from './vendor.js';
-import { diffLines } from './diff.js';
+import { diffLines, parsed } from './diff.js';
 import { duration, offset } from './format.js';
 import { Icon, ToneBadge, toneWords } from './icons.js';
 import { Json, Lines, MOST_LINES } from './json.js';
@@ -113,13 +113,7 @@ function Difference({ found }) {
 /** Values of variables are JSON texts. @param {any} value */
 function opened(value) {
   if (value === null || typeof value !== 'object') return value;
-  return Object.fromEntries(Object.entries(value).map(([name, text]) => {
-    try {
-      return [name, JSON.parse(/** @type {string} */ (text))];
-    } catch {
-      return [name, text];
-    }
-  }));
+  return Object.fromEntries(Object.entries(value).map(([name, text]) => [name, parsed(/** @type {string} */ (text))]));
 }
 
 /** @param {any} props */

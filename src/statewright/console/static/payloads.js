@@ -1,6 +1,7 @@
 // Payloads of a run, read one by one and kept while the page shows the run.
 
 import { read } from './api.js';
+import { parsed } from './diff.js';
 
 /** @typedef {{value: unknown, text: string, isWhole: boolean, length: number}} Payload */
 
@@ -39,14 +40,5 @@ async function whole(arn, event, member) {
     if (found.next === null) return { value: found.isJson ? parsed(text) : text, text, isWhole: true, length: found.length };
     if (page === MOST_PAGES) return { value: text, text, isWhole: false, length: found.length };
     offset = found.next;
-  }
-}
-
-/** @param {string} text */
-function parsed(text) {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
   }
 }
