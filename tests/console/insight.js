@@ -96,7 +96,7 @@ async function importing(page) {
   await page.getByRole('link', { name: 'Show it' }).click();
   await page.locator('.node.selected').waitFor();
   await page.checkAccess();
-  const shown = { title: await page.locator('h1').innerText(), nodes: await page.locator('.node').count(), exports: await page.getByRole('button', { name: 'Export page' }).count() };
+  const shown = { title: await page.locator('h1').innerText(), nodes: await page.locator('.node').count(), actions: await page.locator('.actions .action').allInnerTexts(), exports: await page.getByRole('button', { name: 'Export page' }).count() };
   await page.getByRole('tab', { name: 'Input' }).click();
   await page.locator('.json .line').first().waitFor();
   await page.reload();

@@ -113,6 +113,7 @@ def test_an_imported_history_stays_in_its_tab(report):
         imported = shown["imported"]
         assert "It looks like a definition" in imported["refused"]
         assert (imported["title"], imported["nodes"], imported["exports"]) == ("order", 3, 0)
+        assert imported["actions"] == ["More"], "the server knows nothing of it that could be done"
         assert "Import the file again" in imported["gone"]
 
 

@@ -7,7 +7,7 @@ import { plain } from './format.js';
 import { Icon } from './icons.js';
 import { Menu } from './menu.js';
 import { format } from './route.js';
-import { CompareButton, WhatIfButton } from './run_comparisons.js';
+import { CompareButton, isStored, WhatIfButton } from './run_comparisons.js';
 
 /**
  * @typedef {{run: import('./model.js').Run, arn: string, at: number, state: import('./model.js').State | undefined,
@@ -36,29 +36,34 @@ function More(props) {
   return html`<${Menu} words="More" dataKey="." load=${more} ...${props} />`;
 }
 
+/** Whether the server has the execution, and the user may change something. @param {any} run @param {string} arn @param {any} server */
+function mayAct(run, arn, server) {
+  return server?.mayWrite && isStored(run, arn);
+}
+
 /** @param {ActionProps} props */
 function Stop({ run, arn, server, reload }) {
-  if (!server?.mayWrite || run.head.status !== 'RUNNING') return null;
+  if (!mayAct(run, arn, server) || run.head.status !== 'RUNNING') return null;
   return html`<${Behind} icon="stop" words="Stop…" load=${() => import('./run_dialogs.js').then((one) => one.StopDialog)} run=${run} arn=${arn} reload=${reload} />`;
 }
 
 /** @param {ActionProps} props */
 function Redrive({ run, arn, server, reload }) {
   const { status } = run.head;
-  if (!server?.mayWrite || status === 'RUNNING' || status === 'SUCCEEDED') return null;
+  if (!mayAct(run, arn, server) || status === 'RUNNING' || status === 'SUCCEEDED') return null;
   return html`<${Behind} icon="again" words="Redrive…" load=${() => import('./run_dialogs.js').then((one) => one.RedriveDialog)} run=${run} arn=${arn} reload=${reload} />`;
 }
 
 /** One like it. @param {ActionProps} props */
 function Again({ run, arn, server }) {
-  if (!server?.mayWrite || run.head.mapRunArn) return null;
+  if (!mayAct(run, arn, server) || run.head.mapRunArn) return null;
   const target = run.head.aliasArn ?? run.head.versionArn ?? run.head.machineArn;
   return html`<a class="action" href=${format('start', target, { like: arn })}><${Icon} name="plus" size=${14} />New like this</a>`;
 }
 
 /** @param {ActionProps} props */
 function Fork({ run, arn, state, visit, server }) {
-  if (!server?.mayWrite || run.head.mapRunArn) return null;
+  if (!mayAct(run, arn, server) || run.head.mapRunArn) return null;
   const point = forkPoint(run, state, visit);
   return html`<${Behind} icon="fork" look="primary" words=${point ? `Fork from ${shortened(plain(point.state.name))}` : 'Fork'} isOff=${!point}
     title=${point ? plain(point.state.name) : 'A fork begins at a state that was reached: choose one'} load=${() => import('./fork.js').then((one) => one.ForkDialog)} run=${run} arn=${arn} point=${point} chosen=${state?.name ?? ''} />`;
