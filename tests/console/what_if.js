@@ -6,6 +6,14 @@ import { address, drive, given } from './drive.js';
 const [busy, fine] = given;
 await drive(walk);
 
+function promised() {
+  let resolve;
+  const promise = new Promise((done) => {
+    resolve = done;
+  });
+  return { promise, resolve };
+}
+
 async function walk(page) {
   await page.goto(`${address}/console/execution/${busy}?state=Charge card&tab=evaluated`);
   await page.locator('.evaluated .step').first().waitFor();
@@ -15,6 +23,15 @@ async function walk(page) {
   await page.getByRole('link', { name: 'What if' }).click();
   const text = page.locator('#definition');
   await text.waitFor();
+  // While the text of a version is read no other is chosen: what is replayed is what stands there.
+  const answer = promised();
+  await page.route('**/console/api/call', (route) => answer.promise.then(() => route.continue()), { times: 1 });
+  const versions = page.getByLabel('Version', { exact: true });
+  await versions.selectOption({ label: 'the present one' });
+  await page.waitForFunction(() => document.querySelector('select')?.disabled === true);
+  answer.resolve();
+  await page.waitForFunction(() => document.querySelector('select')?.disabled === false);
+  await versions.selectOption({ label: 'what it ran on' });
   const definition = JSON.parse(await text.inputValue());
   definition.States['Charge card'].Retry[0].MaxAttempts = 0;
   definition.States['Charge card'].Catch[0].ErrorEquals = ['GatewayBusy'];

@@ -35,7 +35,7 @@ export function Page({ route: { id: arn, query }, server }) {
     return html`<div class="empty"><h1>This cannot be replayed</h1><p>${problem.message}</p><p><a href=${format('executions')}>All executions</a></p></div>`;
   }
   if (!found) return html`<p class="faint pad">Reading…</p>`;
-  return html`<${WhatIf} key=${arn} arn=${arn} found=${found} query=${query} server=${server} />`;
+  return html`<${WhatIf} key=${`${arn} ${found.machine}`} arn=${arn} found=${found} query=${query} server=${server} />`;
 }
 
 /** @param {string} machine @param {string} operation @param {Record<string, unknown>} request */
@@ -101,7 +101,7 @@ function WhatIf({ arn, found, query, server }) {
     <div class="title"><h1>What if: <bdi>${name}</bdi></h1>${run ? html`<${StatusBadge} status=${run.head.status} /><span class="faint">recorded, took ${duration(run.endMs)}</span>` : null}</div>
     <p class="lead">${run ? 'The recorded execution runs again on another definition, in virtual time. ' : ''}Nothing is called and nothing is stored: tasks answer as they did when it was recorded.</p></header>
     <section class="card other" aria-label="Definition"><header><h2>On this definition</h2>
-      <label>Version <select value=${chosen} onChange=${(/** @type {any} */ event) => choose(event.target.value)}>
+      <label>Version <select value=${chosen} disabled=${isBusy} onChange=${(/** @type {any} */ event) => choose(event.target.value)}>
         <option value="">${run ? 'what it ran on' : 'the present one'}</option>${run ? html`<option value=${machine}>the present one</option>` : null}
         ${versions.map((/** @type {string} */ one) => html`<option key=${one} value=${one}>version ${one.split(':').pop()}</option>`)}</select></label>
       <span class="faint">${text === base ? 'edit it as you like' : 'edited'}</span>
