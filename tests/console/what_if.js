@@ -26,7 +26,7 @@ async function walk(page) {
   // While the text of a version is read no other is chosen: what is replayed is what stands there.
   const answer = promised();
   await page.route('**/console/api/call', (route) => answer.promise.then(() => route.continue()), { times: 1 });
-  const versions = page.getByLabel('Version', { exact: true });
+  const versions = page.locator('.other select');
   await versions.selectOption({ label: 'the present one' });
   await page.waitForFunction(() => document.querySelector('select')?.disabled === true);
   answer.resolve();
@@ -56,7 +56,8 @@ async function walk(page) {
   const markup = await page.locator('main b b').count();
   await page.locator('.batch form .action').first().click();
   await page.locator('.batch tbody tr').first().waitFor();
-  await page.getByText('stay the same').or(page.getByText('stays the same')).first().waitFor();
+  // While it counts it says of how many.
+  await page.waitForFunction(() => /^\d+ executions? change/.test(document.querySelector('.batch [role="status"]')?.textContent ?? ''));
   const checked = await page.locator('.batch [role="status"]').innerText();
   await page.checkAccess();
   await page.goto(`${address}/console/execution/${busy}`);
