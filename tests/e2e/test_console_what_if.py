@@ -98,6 +98,27 @@ def test_a_version_is_replayed_by_its_arn(server, orders, fine):
     assert posted(server, "what-if", arn=fine, versionArn=version)["verdict"] == "same"
 
 
+def test_an_item_of_a_distributed_map_is_replayed_on_the_map_of_a_version(server, orders):
+    items = {
+        "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}, "StartAt": "Item",
+        "States": {"Item": {"Type": "Pass", "End": True}},
+    }  # fmt: skip
+    each = {"Type": "Map", "Label": "Each", "ItemProcessor": items, "End": True}
+    sfn = orders.sfn
+    machine = sfn.create_state_machine(
+        name="what-if-map", definition=json.dumps({"StartAt": "M", "States": {"M": each}}), roleArn=ROLE, publish=True
+    )
+    arn = sfn.start_execution(stateMachineArn=machine["stateMachineArn"], input="[1]")["executionArn"]
+    assert ended(sfn, arn)["status"] == "SUCCEEDED"
+    [run] = sfn.list_map_runs(executionArn=arn)["mapRuns"]
+    [child] = sfn.list_executions(mapRunArn=run["mapRunArn"])["executions"]
+    found = posted(server, "what-if", arn=child["executionArn"], versionArn=machine["stateMachineVersionArn"])
+    assert (found["verdict"], found["changes"]) == ("same", [])
+    version = orders.sfn.publish_state_machine_version(stateMachineArn=orders.machine)["stateMachineVersionArn"]
+    found = posted(server, "what-if", arn=child["executionArn"], versionArn=version)
+    assert (found["httpStatus"], found["error"]) == (400, "BadRequest")
+
+
 @pytest.mark.parametrize(
     ("wrong", "error"),
     [

@@ -6,6 +6,7 @@ time.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Final
 
@@ -16,11 +17,14 @@ from statewright.console.asked import Answer, Asked, Lines, document, text_of
 from statewright.console.context import Console
 from statewright.console.redaction import MASK
 from statewright.engine.executions.views import ExecutionView, Head
+from statewright.engine.machines.map_labels import processor_of
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject, Payload
 from statewright.simulator.mocks import Returned, Threw
 from statewright.simulator.replay import Mock
 from statewright.stores.protocol import Row
+
+log = logging.getLogger("statewright.console")
 
 LONGEST_DEFINITION: Final = 1_048_576
 """Characters of a definition. Source: service quotas."""
@@ -45,7 +49,7 @@ async def what_if(console: Console, asked: Asked) -> JsonObject:
     row = await engine.names.row_of(arn)
     shown = engine.listing.view(row)
     own = await _own_definition(app, shown)
-    other = await _other_definition(app, asked, own)
+    other = await _other_definition(app, asked, own, _label(shown))
     question = await _question(app, row, shown, own, other, _mocks(body))
     return await engine.heavy.run_bounded(replays.what_if, question)
 
@@ -68,7 +72,7 @@ async def batch(console: Console, asked: Asked) -> Lines:
     machine = await engine.catalogue.existing(parsed.machine, shown=arn)
     if machine.type != "STANDARD":
         raise ApiError("NoHistory", "Express executions keep no history that could be replayed.")
-    other = await _other_definition(app, asked, None)
+    other = await _other_definition(app, asked, None, None)
     await engine.heavy.run_bounded(replays.check, other)
     rows = await engine.listing.newest(machine.id, last)
     return Lines(_judged(app, rows, other))
@@ -86,6 +90,10 @@ async def _judged(app: App, rows: list[Row], other: str) -> AsyncIterator[Json]:
         except ApiError as problem:
             # One that cannot be judged is no reason to leave out the others.
             found = {"verdict": "unjudged", "reason": problem.message, "changes": []}
+        except Exception:
+            log.exception("the replay of %s failed because of a bug in Statewright", shown.execution_arn)
+            reason = "A bug in Statewright ended the replay; the server's log has it."
+            found = {"verdict": "unjudged", "reason": reason, "changes": []}
         counts[found["verdict"]] += 1
         yield {
             "arn": shown.execution_arn,
@@ -98,14 +106,20 @@ async def _judged(app: App, rows: list[Row], other: str) -> AsyncIterator[Json]:
     yield {"done": True, **counts}
 
 
+def _label(shown: ExecutionView) -> str | None:
+    """The label of the distributed Map that an execution is a child of."""
+    return parse_arn(shown.map_run_arn).label if shown.map_run_arn else None
+
+
 async def _own_definition(app: App, shown: ExecutionView) -> str:
-    label = parse_arn(shown.map_run_arn).label if shown.map_run_arn else None
-    revision = await app.engine.machines.describe_revision(shown.machine_id, shown.revision_id, label)
+    revision = await app.engine.machines.describe_revision(shown.machine_id, shown.revision_id, _label(shown))
     return revision.definition
 
 
-async def _other_definition(app: App, asked: Asked, own: str | None) -> str:
-    """The definition to replay on: as it is given, or of a version. Without either, the execution's own."""
+async def _other_definition(app: App, asked: Asked, own: str | None, label: str | None) -> str:
+    """The definition to replay on: as it is given, or of a version (with a label, of that Map's items in it). Without
+    either, the execution's own.
+    """
     body = document(asked)
     given, version = body.get("definition"), body.get("versionArn")
     if given is not None and version is not None:
@@ -125,7 +139,13 @@ async def _other_definition(app: App, asked: Asked, own: str | None) -> str:
         return text
     if version is not None:
         arn = text_of(body, "versionArn")
-        return (await app.engine.machines.describe(arn)).definition
+        definition = (await app.engine.machines.describe(arn)).definition
+        if label is None:
+            return definition
+        items = processor_of(definition, label, made_up=True)
+        if items is None:
+            raise ApiError("BadRequest", f"This version has no distributed Map {label}, whose item this is.")
+        return items
     if own is None:
         raise ApiError("BadRequest", "The request needs a definition or a versionArn.")
     return own
