@@ -6,13 +6,15 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from statewright.console.assets import FOLDER
 from tests.deadlines import PATIENCE_SECONDS
+from tests.e2e.conftest import Server
 
 HERE = Path(__file__).parent
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -46,6 +48,24 @@ def drive(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Drive:
         return json.loads(run(["node", program, BROWSER, f"http://127.0.0.1:{port}", *given], cwd=place))
 
     return driven
+
+
+@pytest.fixture(scope="module")
+def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server of a module's own: what its pages show is what the module made."""
+    server = Server(tmp_path_factory.mktemp("console") / "data")
+    yield server
+    assert server.stop() == 0, server.log.read_text()
+
+
+def check_modules(program: str, place: Path) -> None:
+    """Run a program of this folder that checks modules of the page which need no browser."""
+    if shutil.which("node") is None:
+        pytest.skip("there is no node")
+    for path in (*FOLDER.glob("*.js"), HERE / program):
+        shutil.copy(path, place)
+    (place / "package.json").write_text('{"type": "module"}')
+    run(["node", program], cwd=place)
 
 
 def run(command: list[str], cwd: Path = HERE) -> str:

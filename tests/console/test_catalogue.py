@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
-import shutil
 from typing import Any
 
 import pytest
 
-from statewright.console.assets import FOLDER
-from tests.console.conftest import HERE, run
+from tests.console.conftest import check_modules
 from tests.deadlines import until
 from tests.e2e.conftest import ROLE, Server
 
@@ -23,19 +21,8 @@ PIXEL = base64.b64decode(
 pytestmark = pytest.mark.slow
 
 
-def test_the_pure_modules(tools, tmp_path):
-    for path in (*FOLDER.glob("*.js"), HERE / "modules_catalogue.js"):
-        shutil.copy(path, tmp_path)
-    (tmp_path / "package.json").write_text('{"type": "module"}')
-    run(["node", "modules_catalogue.js"], cwd=tmp_path)
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    server = Server(tmp_path_factory.mktemp("catalogue") / "data")
-    fill(server)
-    yield server
-    server.stop()
+def test_the_pure_modules(tmp_path):
+    check_modules("modules_catalogue.js", tmp_path)
 
 
 def fill(server: Server) -> None:
@@ -101,9 +88,10 @@ def fill_bucket(server: Server) -> None:
 
 
 @pytest.fixture(scope="module")
-def report(drive, address) -> Any:
+def report(drive, own_server) -> Any:
     """What the pages show in a browser, in both themes and two widths."""
-    return drive("catalogue.js", address.port)
+    fill(own_server)
+    return drive("catalogue.js", own_server.port)
 
 
 def test_no_page_complains(report):

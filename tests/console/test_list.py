@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 from typing import Any
 
 import pytest
 
-from statewright.console.assets import FOLDER
-from tests.console.conftest import HERE, run
-from tests.e2e.conftest import ROLE, Server, ended
+from tests.console.conftest import check_modules
+from tests.e2e.conftest import ROLE, ended
 
 pytestmark = pytest.mark.slow
 
@@ -27,16 +25,9 @@ STATES = {
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    server = Server(tmp_path_factory.mktemp("lists") / "data")
-    yield server
-    server.stop()
-
-
-@pytest.fixture(scope="module")
-def machine(address) -> str:
+def machine(own_server) -> str:
     """A machine with many executions, of which thirteen failed; another one has two that wait."""
-    sfn = address.client("stepfunctions")
+    sfn = own_server.client("stepfunctions")
     definition = json.dumps({"StartAt": "Kind", "States": STATES})
     first, second = (
         sfn.create_state_machine(name=name, definition=definition, roleArn=ROLE)["stateMachineArn"]
@@ -52,9 +43,9 @@ def machine(address) -> str:
 
 
 @pytest.fixture(scope="module")
-def report(drive, address, machine) -> Any:
+def report(drive, own_server, machine) -> Any:
     """What the lists show in a browser, in both themes and two widths."""
-    return drive("list.js", address.port, machine)
+    return drive("list.js", own_server.port, machine)
 
 
 def test_nothing_complains(report):
@@ -101,10 +92,5 @@ def test_the_theme_that_was_chosen_goes_before_the_systems(report):
         assert shown["kept"] == shown["other"]
 
 
-def test_the_pure_modules_of_lists(tmp_path):
-    if shutil.which("node") is None:
-        pytest.skip("there is no node")
-    for path in (*FOLDER.glob("*.js"), HERE / "modules_list.js"):
-        shutil.copy(path, tmp_path)
-    (tmp_path / "package.json").write_text('{"type": "module"}')
-    run(["node", "modules_list.js"], cwd=tmp_path)
+def test_the_pure_modules(tmp_path):
+    check_modules("modules_list.js", tmp_path)

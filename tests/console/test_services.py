@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 from typing import Any
 
 import pytest
 
-from statewright.console.assets import FOLDER
-from tests.console.conftest import HERE, run
-from tests.deadlines import until
+from tests.console.conftest import check_modules
 from tests.e2e.conftest import ROLE, Server, ended
+from tests.e2e.console_calls import machine, mapped, run_of, start
 from tests.e2e.systems import RUNTIME, zipped
 
 ITEMS = 10_000
@@ -23,47 +20,13 @@ pytestmark = pytest.mark.slow
 
 
 def test_the_pure_modules(tmp_path):
-    if shutil.which("node") is None:
-        pytest.skip("there is no node")
-    for path in (*FOLDER.glob("*.js"), HERE / "modules_services.js"):
-        shutil.copy(path, tmp_path)
-    (tmp_path / "package.json").write_text('{"type": "module"}')
-    run(["node", "modules_services.js"], cwd=tmp_path)
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    server = Server(tmp_path_factory.mktemp("services") / "data")
-    yield server
-    server.stop()
-
-
-def machine(server: Server, name: str, states: Any, **more: Any) -> str:
-    definition = json.dumps({"StartAt": next(iter(states)), "States": states})
-    made = server.client("stepfunctions").create_state_machine(
-        name=name, definition=definition, roleArn=ROLE, **more
-    )  # fmt: skip
-    arn: str = made["stateMachineArn"]
-    return arn
-
-
-def start(server: Server, arn: str, name: str, given: Any = None) -> str:
-    sfn = server.client("stepfunctions")
-    made: str = sfn.start_execution(stateMachineArn=arn, name=name, input=json.dumps(given or {}))["executionArn"]
-    return made
+    check_modules("modules_services.js", tmp_path)
 
 
 def map_run(server: Server, name: str, states: Any, given: Any, **more: Any) -> tuple[str, str]:
     """The execution and the Map Run of a distributed Map."""
-    processor = {
-        "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}, "StartAt": next(iter(states)),
-        "States": states,
-    }  # fmt: skip
-    each = {"Each": {"Type": "Map", "ItemProcessor": processor, "End": True, **more}}
-    execution = start(server, machine(server, name, each), name, given)
-    sfn = server.client("stepfunctions")
-    runs = until(lambda: sfn.list_map_runs(executionArn=execution)["mapRuns"], "a Map Run")
-    return execution, runs[0]["mapRunArn"]
+    execution = start(server, machine(server, name, mapped("STANDARD", states, **more)), name, given)
+    return execution, run_of(server, execution)
 
 
 def big_map_run(server: Server) -> str:
@@ -118,8 +81,9 @@ def charged(server: Server) -> str:
 
 
 @pytest.fixture(scope="module")
-def report(drive, server) -> Any:
+def report(drive, own_server) -> Any:
     """What the pages show in a browser, in both themes and two widths."""
+    server = own_server
     waits(server)
     hold = {"Hold": {"Type": "Wait", "Seconds": 36_000, "End": True}}
     _, open_run = map_run(server, "open", hold, list(range(40)), MaxConcurrency=3)

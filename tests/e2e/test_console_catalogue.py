@@ -3,51 +3,18 @@
 from __future__ import annotations
 
 import base64
-import http.client
 import json
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from tests.deadlines import until
 from tests.e2e.conftest import ROLE
-from tests.e2e.test_console import read
+from tests.e2e.console_calls import call, lines, post, read
 
-OWN = {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors"}
 HOSTILE = "a</script>\u202e"
-
-
-def post(server: Any, name: str, document: Any) -> Any:
-    """An action of the console's page; its document."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
-    try:
-        headers = {**OWN, "Content-Type": "application/json"}
-        connection.request("POST", f"/console/api/{name}", json.dumps(document), headers)
-        answer = connection.getresponse()
-        return {"httpStatus": answer.status, **json.loads(answer.read())}
-    finally:
-        connection.close()
-
-
-def call(server: Any, service: str, operation: str, **request: Any) -> Any:
-    return post(server, "call", {"service": service, "operation": operation, "request": request})
-
-
-@contextmanager
-def lines(server: Any, path: str) -> Iterator[Iterator[Any]]:
-    """The documents of an answer that goes on."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
-    try:
-        connection.request("GET", f"/console/api/{path}", headers=OWN)
-        answer = connection.getresponse()
-        assert answer.status == 200
-        yield (json.loads(line) for line in iter(answer.readline, b""))
-    finally:
-        connection.close()
 
 
 @pytest.fixture

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import base64
-import http.client
 import json
 from typing import Any
-from urllib.parse import urlencode
 
 import pytest
 
 from tests.deadlines import until
 from tests.e2e.conftest import ROLE, ended
+from tests.e2e.console_calls import call, machine, mapped, read, run_of, start
 from tests.e2e.systems import RUNTIME, zipped
 
 LINE = "<b>charged \u202ecard</b>"
@@ -22,59 +21,6 @@ def handler(event, context):
         raise ValueError("declined")
     return {{"request": context.aws_request_id}}
 """
-
-
-def read(server: Any, address: str, /, **query: Any) -> Any:
-    """A read of the console's page; its document."""
-    return asked(server, "GET", f"{address}?{urlencode(query)}")
-
-
-def call(server: Any, service: str, operation: str, /, **request: Any) -> Any:
-    """A call by the console's page; its answer."""
-    body = json.dumps({"service": service, "operation": operation, "request": request})
-    return asked(server, "POST", "call", body)
-
-
-def asked(server: Any, method: str, address: str, body: str | None = None) -> Any:
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
-    try:
-        headers = {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors", "Content-Type": "application/json"}
-        connection.request(method, f"/console/api/{address}", body=body, headers=headers)
-        answer = connection.getresponse()
-        return {"httpStatus": answer.status, **json.loads(answer.read())}
-    finally:
-        connection.close()
-
-
-def machine(server: Any, name: str, states: Any, **more: Any) -> str:
-    """A state machine that begins at the first of its states; its ARN."""
-    definition = json.dumps({"StartAt": next(iter(states)), "States": states})
-    made = server.client("stepfunctions").create_state_machine(
-        name=name, definition=definition, roleArn=ROLE, **more
-    )  # fmt: skip
-    arn: str = made["stateMachineArn"]
-    return arn
-
-
-def start(server: Any, machine_arn: str, name: str, given: Any = None) -> str:
-    sfn = server.client("stepfunctions")
-    made = sfn.start_execution(stateMachineArn=machine_arn, name=name, input=json.dumps(given or {}))
-    arn: str = made["executionArn"]
-    return arn
-
-
-def mapped(kind: str, states: Any, **more: Any) -> Any:
-    processor = {
-        "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": kind}, "StartAt": next(iter(states)),
-        "States": states,
-    }  # fmt: skip
-    return {"Each": {"Type": "Map", "ItemProcessor": processor, "End": True, **more}}
-
-
-def run_of(server: Any, execution: str) -> str:
-    sfn = server.client("stepfunctions")
-    arn: str = until(lambda: sfn.list_map_runs(executionArn=execution)["mapRuns"], "a Map Run")[0]["mapRunArn"]
-    return arn
 
 
 # ---------------------------------------------------------------------- Map Runs
