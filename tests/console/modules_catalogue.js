@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { columnsOf, isHidden, itemIn, keyConditions, plainItem, textOf, unchanged } from './items.js';
 import { placeOf } from './links.js';
+import { format, here, parse, regionIn } from './route.js';
 import { added, NOTHING } from './tail.js';
 import { attributesOf, jsonProblem, opened } from './values.js';
 import { distance, inZone, size } from './when.js';
@@ -47,6 +48,7 @@ assert.deepEqual(itemIn('{"k": {"S": "x"}}'), { k: { S: 'x' } });
 for (const wrong of ['[]', 'null', '{"k": "x"}', '{"k": {"X": "x"}}', '{"k": {"S": "x", "N": "1"}}', '{"k": [1]}', '{']) assert.throws(() => itemIn(wrong));
 
 // Links: only to pages that there are.
+here.home = 'us-east-1';
 const pages = { topics: {}, tables: {}, objects: {}, queue: {}, events: {}, execution: {} };
 assert.deepEqual(placeOf('arn:aws:sns:us-east-1:0:orders', pages), { kind: 'topic', name: 'orders', address: '/console/topics/orders' });
 assert.equal(placeOf('arn:aws:sqs:us-east-1:0:a b/</script>', pages).address, '/console/queue/a%20b%2F%3C%2Fscript%3E');
@@ -57,6 +59,17 @@ assert.equal(placeOf('arn:aws:events:us-east-1:0:event-bus/shop', pages).address
 assert.equal(placeOf('arn:aws:events:us-east-1:0:rule/shop/all', pages).address, '/console/events?view=rules&bus=shop&q=all');
 assert.equal(placeOf('javascript:alert(1)', pages).address, '');
 assert.equal(placeOf('', pages).address, '');
+
+// Regions: that of an ARN, else that of the address; links name it unless it is the server's own or that of their ARN.
+const away = 'arn:aws:states:eu-west-1:0:execution:m:e';
+assert.deepEqual([regionIn(parse(`/console/execution/${away}`, '?region=x')), regionIn(parse('/console/queues', '?region=eu-west-1')), regionIn(parse('/console', ''))], ['eu-west-1', 'eu-west-1', '']);
+assert.equal(placeOf('arn:aws:sqs:eu-west-1:0:orders', pages).address, '/console/queue/orders?region=eu-west-1');
+assert.equal(format('queues', '', { region: 'us-east-1' }), '/console/queues');
+here.region = 'eu-west-1';
+assert.deepEqual([format('queues'), format('queues', '', { q: 'a' }), format('execution', away), format('')], ['/console/queues?region=eu-west-1', '/console/queues?q=a&region=eu-west-1', `/console/execution/${away}`, '/console?region=eu-west-1']);
+assert.equal(placeOf('arn:aws:sqs:us-east-1:0:orders', pages).address, '/console/queue/orders');
+assert.equal(placeOf('arn:aws:s3:::reports', pages).address, '/console/objects/reports?region=eu-west-1');
+here.region = '';
 
 // The tail keeps the newest, and counts the rest.
 const line = (/** @type {number} */ n, more = 0) => ({ events: Array.from({ length: n }, (_, place) => ({ atMs: place, bus: 'b', event: {}, isCut: false })), more });

@@ -78,6 +78,11 @@ class Console:
             kept = self._apps[app.config.region] = replace(app, throttle=None)
         return kept
 
+    def regions(self) -> list[str]:
+        """The regions that something has used, the default one first."""
+        app = self.app
+        return app.regions.names() if app.regions is not None else [app.config.region]
+
     def app_of(self, asked: Asked) -> App:
         """The application of the region that a query names. Raises: ApiError (`BadRequest`)."""
         return self.app_in(asked.given.get("region", ""))

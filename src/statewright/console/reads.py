@@ -62,7 +62,7 @@ async def me(console: Console, asked: Asked) -> JsonObject:
         "version": __version__,
         "region": app.config.region,
         "account": app.config.account,
-        "regions": app.regions.names() if app.regions is not None else [app.config.region],
+        "regions": console.regions(),
         "icons": icons(),
         "mayWrite": asked.caller.may_write,
         "user": asked.caller.user or asked.caller.access_key,

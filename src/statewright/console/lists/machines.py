@@ -65,11 +65,13 @@ async def days(console: Console, asked: Asked) -> JsonObject:
 
 
 async def counts(console: Console, asked: Asked) -> JsonObject:
-    """`{machines, executions}`: how many there are, from counters; without children of Map Runs."""
+    """`{machines, executions, regions}`: how many there are, from counters, without children of Map Runs; and the
+    regions of the server, its own first.
+    """
     app = console.app_of(asked)
     found = await all_machines(app)
     totals = await counted(app, found)
-    return {"machines": len(found), "executions": sum(totals.values())}
+    return {"machines": len(found), "executions": sum(totals.values()), "regions": console.regions()}
 
 
 async def counted(app: App, found: Sequence[Machine]) -> dict[str, int]:

@@ -29,7 +29,7 @@ async def settings(console: Console, _asked: Asked) -> JsonObject:
         "place": console.place,
         "region": config.region,
         "account": config.account,
-        "regions": app.regions.names() if app.regions is not None else [config.region],
+        "regions": console.regions(),
         "timeScale": app.clock.pauses.scale,
         "hasCredentials": bool(config.credentials),
     }

@@ -1,6 +1,9 @@
 // Reads of the server: one function for each address, JSON in and out.
 
 import { signal } from './vendor.js';
+import { here } from './route.js';
+
+export { regionOf } from './route.js';
 
 /** Whether the server answered the last read. */
 export const reachable = signal(true);
@@ -66,24 +69,19 @@ export async function blob(name, query) {
   return answer.blob();
 }
 
-/** Posts a document. @param {string} name @param {unknown} document @param {AbortSignal} [stop] @returns {Promise<any>} */
+/** Posts a document. @param {string} name @param {object} document @param {AbortSignal} [stop] @returns {Promise<any>} */
 export function act(name, document, stop) {
   const headers = { 'content-type': 'application/json' };
-  return documentOf(asked(name, {}, { method: 'POST', headers, body: JSON.stringify(document), signal: stop }), stop);
+  return documentOf(asked(name, {}, { method: 'POST', headers, body: JSON.stringify({ region: here.region, ...document }), signal: stop }), stop);
 }
 
 /**
  * Calls an operation of a service.
  * @param {string} service  its signing name @param {string} operation @param {Record<string, unknown>} [request] @param {AbortSignal} [stop]
- * @param {string} [region]  default: the server's
+ * @param {string} [region]  default: that of the page
  */
-export function call(service, operation, request = {}, stop, region = '') {
+export function call(service, operation, request = {}, stop, region = here.region) {
   return act('call', { service, operation, request, region }, stop);
-}
-
-/** The region of a resource. @param {string} arn */
-export function regionOf(arn) {
-  return arn.split(':')[3] ?? '';
 }
 
 /**
@@ -94,10 +92,10 @@ export async function readLines(name, query, onLine, stop) {
   await lines(asked(name, query, { signal: stop }), onLine, stop);
 }
 
-/** Posts a document, and reads an answer that goes on. @param {string} name @param {unknown} document @param {(document: any) => void} onLine @param {AbortSignal} stop */
+/** Posts a document, and reads an answer that goes on. @param {string} name @param {object} document @param {(document: any) => void} onLine @param {AbortSignal} stop */
 export async function actLines(name, document, onLine, stop) {
   const headers = { 'content-type': 'application/json' };
-  await lines(asked(name, {}, { method: 'POST', headers, body: JSON.stringify(document), signal: stop }), onLine, stop);
+  await lines(asked(name, {}, { method: 'POST', headers, body: JSON.stringify({ region: here.region, ...document }), signal: stop }), onLine, stop);
 }
 
 /** @param {Promise<Response>} asking @param {(document: any) => void} onLine @param {AbortSignal} stop */
@@ -132,7 +130,7 @@ async function lines(asking, onLine, stop) {
 /** @param {string} name @param {Query} query @param {RequestInit} more @returns {Promise<Response>} */
 async function asked(name, query, more) {
   const words = new URLSearchParams();
-  for (const [key, value] of Object.entries(query)) {
+  for (const [key, value] of Object.entries({ region: here.region, ...query })) {
     if (value !== null && value !== undefined && value !== '') words.set(key, String(value));
   }
   const search = words.toString();

@@ -12,17 +12,22 @@ import { FIRST, PAGES } from './pages.js';
 import { Problem } from './parts.js';
 import { ThemeButton, ZoneButton } from './preferences.js';
 import { useRead } from './reading.js';
-import { format } from './route.js';
+import { format, here } from './route.js';
 import { loadStyle } from './styles.js';
 
 /** @type {any} */
 const server = signal(null);
 /** @type {any} */
 const trouble = signal(null);
+/** @type {string[]} */
+let regions = [];
 
 async function look() {
   try {
-    server.value = await read('me');
+    const found = await read('me');
+    here.home = found.region;
+    regions = found.regions;
+    server.value = found;
     trouble.value = null;
   } catch (problem) {
     trouble.value = /** @type {any} */ (problem).status === 401 ? null : problem;
@@ -33,17 +38,20 @@ async function look() {
 const GROUPS = [['main', ''], ['services', 'Services'], ['tools', 'Tools'], ['foot', '']];
 
 const COUNTS_MS = 10_000;
+const regionChooser = () => import('./regions.js').then((module) => module.RegionChooser);
 
 function Rail() {
   const page = route.value.page || FIRST;
   const marked = PAGES[page]?.of ?? page;
-  const { found } = useRead('counts', {}, { every: COUNTS_MS });
+  const { found } = useRead('counts', { region: here.region }, { every: COUNTS_MS });
+  regions = found?.regions ?? regions;
   const items = (/** @type {string | undefined} */ group) => Object.entries(PAGES).filter(([, one]) => one.group === group)
     .map(([name, one]) => html`<a key=${name} class=${marked === name ? 'item on' : 'item'} href=${format(name)} title=${one.title}
       aria-current=${page === name ? 'page' : null}><${Icon} name=${one.icon} /><span>${one.title}</span>${found?.[name] === undefined ? null : html`<span class="count">${count(found[name])}</span>`}</a>`);
   return html`<nav class="rail" aria-label="Pages">
     <a class="brand" href=${format('')}><img src="/console/static/mark.svg" alt="" width="22" height="22" />Statewright</a>
     <button class="find" aria-keyshortcuts="/ Control+K" onClick=${() => (overlay.value = 'palette')}><${Icon} name="search" /><span>Search</span><kbd aria-hidden="true">/</kbd></button>
+    ${regions.length > 1 ? html`<${Later} load=${regionChooser} quiet=${true} regions=${regions} />` : null}
     ${GROUPS.map(([group, words]) => html`${words && items(group).length ? html`<h2 class="group">${words}</h2>` : null}${group === 'foot' ? html`<div class="space"></div>` : null}${items(group)}`)}
     <div class="prefs"><${ThemeButton} /><${ZoneButton} /></div>
     <div class="foot"><span class=${reachable.value ? 'dot ok' : 'dot fail'}></span>
@@ -86,7 +94,7 @@ function Page() {
   }
   const Found = loaded.get(name);
   if (!Found) return problem ? html`<${Problem} problem=${problem} again=${again} />` : html`<p class="faint pad">Reading…</p>`;
-  return html`<${Found} key=${`${name} ${now.id}`} route=${now} server=${server.value} />`;
+  return html`<${Found} key=${`${name} ${now.id} ${here.region}`} route=${now} server=${server.value} />`;
 }
 
 /** @param {{name: string}} props */

@@ -166,8 +166,8 @@ function Put({ buses, bus, onClose }) {
 }
 
 function Archives() {
-  const archives = useCall('events', 'ListArchives', { Limit: 100 }, 5000);
-  const replays = useCall('events', 'ListReplays', { Limit: 100 }, 5000);
+  const archives = useCall('events', 'ListArchives', { Limit: 100 }, { every: 5000 });
+  const replays = useCall('events', 'ListReplays', { Limit: 100 }, { every: 5000 });
   const problem = archives.problem ?? replays.problem;
   if (problem) return html`<${Problem} problem=${problem} again=${() => { archives.again(); replays.again(); }} />`;
   if (!archives.found || !replays.found) return html`<p class="faint">Reading…</p>`;

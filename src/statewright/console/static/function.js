@@ -13,7 +13,8 @@ import { GroupLog } from './log_view.js';
 import { Problem, Tabs } from './parts.js';
 import { useRead } from './reading.js';
 import { format } from './route.js';
-import { At, changed, lastOf, useCall } from './service_parts.js';
+import { At, changed, lastOf } from './service_parts.js';
+import { useCall } from './use_call.js';
 
 const EVERY_MS = 2000;
 /** @type {[string, string][]} */

@@ -2,7 +2,7 @@
 
 import { html } from './vendor.js';
 import { PAGES } from './pages.js';
-import { format } from './route.js';
+import { format, regionOf } from './route.js';
 
 /**
  * Name, kind and address of what an ARN names; an address of '' if no page shows it.
@@ -11,13 +11,14 @@ import { format } from './route.js';
 export function placeOf(arn, pages = PAGES) {
   const [, , service = '', , , ...rest] = arn.split(':');
   const tail = rest.join(':');
+  const region = regionOf(arn) || undefined;
   const has = (/** @type {string} */ page) => Object.hasOwn(pages, page);
   const found = (/** @type {string} */ kind, /** @type {string} */ name, /** @type {string} */ page, /** @type {string} */ id, address = '') => (
-    { kind, name, address: address || (has(page) ? format(page, id) : '') });
+    { kind, name, address: address || (has(page) ? format(page, id, { region }) : '') });
   if (arn.startsWith('arn:aws:scheduler:::aws-sdk:')) return { kind: 'operation', name: rest.slice(1).join(':') || tail, address: '' };
   if (service === 'states' && rest[0] === 'stateMachine') {
     const machine = arn.split(':').slice(0, 7).join(':');
-    return found('state machine', rest.slice(1).join(':'), 'machine', machine, has('machine') ? '' : format('executions', '', { machine }));
+    return found('state machine', rest.slice(1).join(':'), 'machine', machine, has('machine') ? '' : format('executions', '', { machine, region }));
   }
   if (service === 'states' && rest[0] === 'execution') return found('execution', rest[rest.length - 1], 'execution', arn);
   if (service === 'lambda' && rest[0] === 'function') return found('function', rest.slice(1).join(':'), 'function', rest[1] ?? '');
@@ -27,11 +28,11 @@ export function placeOf(arn, pages = PAGES) {
   if (service === 's3') return found('bucket', tail.split('/')[0], 'objects', tail.split('/')[0]);
   if (service === 'events' && tail.startsWith('event-bus/')) {
     const bus = tail.slice(10);
-    return found('event bus', bus, '', '', has('events') ? format('events', '', { bus }) : '');
+    return found('event bus', bus, '', '', has('events') ? format('events', '', { bus, region }) : '');
   }
   if (service === 'events' && tail.startsWith('rule/')) {
     const [name, bus = 'default'] = tail.slice(5).split('/').reverse();
-    return found('rule', name, '', '', has('events') ? format('events', '', { view: 'rules', bus, q: name }) : '');
+    return found('rule', name, '', '', has('events') ? format('events', '', { view: 'rules', bus, q: name, region }) : '');
   }
   if (service === 'scheduler' && tail.startsWith('schedule/')) return found('schedule', tail.slice(9), 'schedules', `schedule:${tail.slice(9)}`);
   if (service === 'cloudformation' && tail.startsWith('stack/')) return found('stack', tail.split('/')[1], 'stacks', tail.split('/')[1]);

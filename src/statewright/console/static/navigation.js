@@ -1,10 +1,17 @@
 // Where the page is, and going elsewhere: links within the console load nothing anew.
 
 import { signal } from './vendor.js';
-import { parse } from './route.js';
+import { here, parse, regionIn } from './route.js';
 
 /** @type {{value: import('./route.js').Route}} */
-export const route = signal(parse(location.pathname, location.search));
+export const route = signal(routeOf(location));
+
+/** @param {{pathname: string, search: string}} address */
+function routeOf({ pathname, search }) {
+  const found = parse(pathname, search);
+  here.region = regionIn(found);
+  return found;
+}
 
 // Browsers ignore or refuse many changes of the address in a short time, as of a run that plays.
 const PAUSE_MS = 250;
@@ -14,7 +21,7 @@ let timer = 0;
 
 /** Goes to an address; `replace` for what the back button need not undo. @param {string} address @param {boolean} [replace] */
 export function go(address, replace = false) {
-  const { pathname, search } = new URL(address, location.href);
+  const url = new URL(address, location.href);
   if (!replace) {
     write();
     history.pushState(null, '', address);
@@ -24,7 +31,7 @@ export function go(address, replace = false) {
     history.replaceState(null, '', address);
     timer = setTimeout(write, PAUSE_MS);
   }
-  route.value = parse(pathname, search);
+  route.value = routeOf(url);
 }
 
 /** Writes the address that waits. */
@@ -38,7 +45,7 @@ function write() {
 addEventListener('pagehide', write);
 addEventListener('popstate', () => {
   unwritten = null;
-  route.value = parse(location.pathname, location.search);
+  route.value = routeOf(location);
 });
 
 document.addEventListener('click', (event) => {

@@ -10,9 +10,10 @@ import { go } from './navigation.js';
 import { Problem, Tabs } from './parts.js';
 import { useRead } from './reading.js';
 import { format } from './route.js';
-import { Ago, At, changed, lastOf, useCall } from './service_parts.js';
+import { Ago, At, changed, lastOf } from './service_parts.js';
 import { Move, Send } from './queue_dialogs.js';
 import { firstOf, meanings, opened, policies } from './queue_words.js';
+import { useCall } from './use_call.js';
 
 const EVERY_MS = 2000;
 /** @type {[string, string][]} */

@@ -1,7 +1,7 @@
 // A read of the server as a part of the page: its document, what went wrong, and reading it again.
 
 import { useEffect, useRef, useState } from './vendor.js';
-import { call, read } from './api.js';
+import { read } from './api.js';
 import { connection, watch } from './live.js';
 
 /**
@@ -61,54 +61,4 @@ export function useRead(name, query = {}, { every = 0, live = null } = {}) {
     if (isOpen && isCurrent && held.problem?.code === 'Unreachable') turn.current();
   }, [isOpen]);
   return { found: isCurrent ? held.found : null, problem: isCurrent ? held.problem : null, again: () => turn.current() };
-}
-
-/**
- * Reads a list page by page. `next` is the cursor of the page after those that were read, `more` reads it.
- * @param {string} name @param {import('./api.js').Query} query @param {string} rows  the member that has them
- */
-export function usePages(name, query, rows) {
-  const key = `${name} ${JSON.stringify(query)}`;
-  const first = { key, rows: /** @type {any[] | null} */ (null), next: /** @type {string | null} */ (null), problem: /** @type {Error | null} */ (null), isReading: true };
-  const [state, setHeld] = useState(first);
-  const held = state.key === key ? state : first;
-  const current = useRef(new AbortController());
-  const load = async (/** @type {string | null} */ cursor) => {
-    const { signal } = current.current;
-    setHeld((/** @type {typeof first} */ before) => ({ ...(before.key === key ? before : first), isReading: true }));
-    try {
-      const found = await read(name, { ...query, cursor }, signal);
-      if (!signal.aborted) setHeld((/** @type {typeof first} */ before) => ({ key, rows: [...(cursor && before.rows ? before.rows : []), ...found[rows]], next: found.next, problem: null, isReading: false }));
-    } catch (failure) {
-      if (!signal.aborted) setHeld((/** @type {typeof first} */ before) => ({ ...(before.key === key ? before : first), problem: /** @type {Error} */ (failure), isReading: false }));
-    }
-  };
-  useEffect(() => {
-    const stop = new AbortController();
-    current.current = stop;
-    load(null);
-    return () => stop.abort();
-  }, [key]);
-  return { ...held, more: () => load(held.next), again: () => load(null) };
-}
-
-/**
- * Calls an operation when the page opens and whenever its request changes.
- * @param {string} service @param {string} operation @param {Record<string, unknown>} request @param {string} [region]
- * @returns {{found: any, problem: Error | null, again: () => void}}
- */
-export function useCall(service, operation, request, region = '') {
-  const key = JSON.stringify([service, operation, request, region]);
-  const [held, setHeld] = useState(/** @type {any} */ ({ key: '', found: null, problem: null }));
-  const [turn, setTurn] = useState(0);
-  useEffect(() => {
-    const stop = new AbortController();
-    call(service, operation, request, stop.signal, region).then(
-      (found) => setHeld({ key, found, problem: null }),
-      (problem) => stop.signal.aborted || setHeld({ key, found: null, problem }),
-    );
-    return () => stop.abort();
-  }, [key, turn]);
-  const isCurrent = held.key === key;
-  return { found: isCurrent ? held.found : null, problem: isCurrent ? held.problem : null, again: () => setTurn((/** @type {number} */ count) => count + 1) };
 }

@@ -7,12 +7,25 @@
 
 const BASE = '/console';
 
+/** The region of the page, kept by navigation.js, and that of the server. Empty: not known, the server's. */
+export const here = { region: '', home: '' };
+
 /** @param {string} path @param {string} search @returns {Route} */
 export function parse(path, search) {
   const query = Object.fromEntries(new URLSearchParams(search));
   const rest = path.startsWith(BASE) ? path.slice(BASE.length).replace(/^\/+|\/+$/g, '') : '';
   const [page] = rest.split('/', 1);
   return { page, id: decode(rest.slice(page.length + 1)), query };
+}
+
+/** The region of an ARN; empty for other texts. @param {string} arn */
+export function regionOf(arn) {
+  return (arn.startsWith('arn:') && arn.split(':')[3]) || '';
+}
+
+/** The region of an ARN in a route, else the one that its query names. @param {Route} route */
+export function regionIn({ id, query }) {
+  return regionOf(id) || query.region || '';
 }
 
 /** @param {string} text */
@@ -24,10 +37,11 @@ function decode(text) {
   }
 }
 
-/** @param {string} page @param {string} [id] @param {Record<string, string | number | null | undefined>} [query] */
+/** An address, in the region of the page unless the query or the id names one. @param {string} page @param {string} [id] @param {Record<string, string | number | null | undefined>} [query] */
 export function format(page, id = '', query = {}) {
   const words = new URLSearchParams();
-  for (const [key, value] of Object.entries(query)) {
+  const region = query.region ?? here.region;
+  for (const [key, value] of Object.entries({ ...query, region: region === here.home || regionOf(id) ? '' : region })) {
     if (value !== null && value !== undefined && value !== '') words.set(key, String(value));
   }
   const tail = id ? `${page}/${encodeURIComponent(id).replace(/%3A/g, ':')}` : page;

@@ -5,7 +5,7 @@ import { call, regionOf } from './api.js';
 import { uniqueName } from './acting.js';
 import { Dialog, useAction } from './dialogs.js';
 import { Problem } from './parts.js';
-import { useCall } from './reading.js';
+import { useCall } from './use_call.js';
 
 /** @param {any} props */
 export function StopDialog({ run, arn, reload, onClose }) {
@@ -31,7 +31,7 @@ export function StopDialog({ run, arn, reload, onClose }) {
 /** @param {any} props */
 export function RedriveDialog({ run, arn, reload, onClose }) {
   const clientToken = useMemo(uniqueName, []);
-  const { found, problem: trouble, again } = useCall('states', 'DescribeExecution', { executionArn: arn, includedData: 'METADATA_ONLY' }, regionOf(arn));
+  const { found, problem: trouble, again } = useCall('states', 'DescribeExecution', { executionArn: arn, includedData: 'METADATA_ONLY' });
   const { isBusy, problem, run: act } = useAction();
   const redrive = (/** @type {Event} */ event) => {
     event.preventDefault();

@@ -1,7 +1,6 @@
-// Parts that the pages of services share: a search over a list, calls of operations, pages of a list, times.
+// Parts that the pages of services share: a search over a list, pages of a list, times.
 
 import { html, useEffect, useRef, useState } from './vendor.js';
-import { call } from './api.js';
 import { ago, duration, instant, iso } from './format.js';
 import { go } from './navigation.js';
 import { format } from './route.js';
@@ -32,43 +31,6 @@ export function Pages({ route, next, words = 'Next page' }) {
   if (!next && !route.query.cursor) return null;
   return html`<p class="filters">${route.query.cursor ? html`<a class="action" href=${changed(route, {})}>First page</a>` : null}
     ${next ? html`<a class="action" href=${changed(route, { cursor: next })}>${words}</a>` : null}</p>`;
-}
-
-/**
- * Calls an operation that reads, when the page opens and whenever its request changes; with `every`, again and again while
- * the page is visible. With `keep`, the last answer stays until the next one comes, whatever its request was.
- * @param {string} service @param {string | null} operation @param {Record<string, unknown>} request @param {{every?: number, keep?: boolean}} [options]
- * @returns {{found: any, problem: Error | null, again: () => void}}
- */
-export function useCall(service, operation, request, { every = 0, keep = false } = {}) {
-  const key = operation ? JSON.stringify([service, operation, request]) : '';
-  const [held, setHeld] = useState(/** @type {any} */ ({ key: '', found: null, problem: null }));
-  const turn = useRef(/** @type {() => void} */ (() => {}));
-  useEffect(() => {
-    if (!operation) return undefined;
-    const stop = new AbortController();
-    let timer = 0;
-    const look = async () => {
-      clearTimeout(timer);
-      if (!document.hidden || !every) {
-        try {
-          const found = await call(service, operation, request, stop.signal);
-          if (!stop.signal.aborted) setHeld({ key, found, problem: null });
-        } catch (problem) {
-          if (!stop.signal.aborted) setHeld((/** @type {any} */ before) => ({ key, found: before.key === key ? before.found : null, problem }));
-        }
-      }
-      if (every && !stop.signal.aborted) timer = setTimeout(look, every);
-    };
-    turn.current = look;
-    look();
-    return () => {
-      clearTimeout(timer);
-      stop.abort();
-    };
-  }, [key, every]);
-  const isCurrent = held.key === key;
-  return { found: isCurrent || keep ? held.found : null, problem: isCurrent ? held.problem : null, again: () => turn.current() };
 }
 
 /** How long ago, with the instant. @param {{ms: number | null | undefined, now: number}} props */

@@ -6,7 +6,7 @@ import { placeOf } from './links.js';
 import { Facts, List, Part, Table } from './lists.js';
 import { go } from './navigation.js';
 import { Problem, Tabs } from './parts.js';
-import { format } from './route.js';
+import { format, here } from './route.js';
 import { useCall } from './use_call.js';
 import { Instant, When } from './when.js';
 
@@ -37,13 +37,13 @@ export function Page({ route, server }) {
 export function resourcePage(resource, server) {
   const id = resource.PhysicalResourceId;
   if (!id) return '';
-  const here = `${server?.region ?? 'us-east-1'}:${server?.account ?? '000000000000'}`;
+  const owner = `${here.region || server?.region || 'us-east-1'}:${server?.account ?? '000000000000'}`;
   if (id.startsWith('arn:')) return placeOf(id).address;
   /** @type {Record<string, string>} */
   const arns = {
-    'AWS::Lambda::Function': `arn:aws:lambda:${here}:function:${id}`, 'AWS::DynamoDB::Table': `arn:aws:dynamodb:${here}:table/${id}`,
-    'AWS::S3::Bucket': `arn:aws:s3:::${id}`, 'AWS::SQS::Queue': `arn:aws:sqs:${here}:${id.split('/').pop()}`, 'AWS::Events::EventBus': `arn:aws:events:${here}:event-bus/${id}`,
-    'AWS::Scheduler::Schedule': `arn:aws:scheduler:${here}:schedule/${id.includes('/') ? id : `default/${id}`}`,
+    'AWS::Lambda::Function': `arn:aws:lambda:${owner}:function:${id}`, 'AWS::DynamoDB::Table': `arn:aws:dynamodb:${owner}:table/${id}`,
+    'AWS::S3::Bucket': `arn:aws:s3:::${id}`, 'AWS::SQS::Queue': `arn:aws:sqs:${owner}:${id.split('/').pop()}`, 'AWS::Events::EventBus': `arn:aws:events:${owner}:event-bus/${id}`,
+    'AWS::Scheduler::Schedule': `arn:aws:scheduler:${owner}:schedule/${id.includes('/') ? id : `default/${id}`}`,
   };
   if (Object.hasOwn(arns, resource.ResourceType)) return placeOf(arns[resource.ResourceType]).address;
   if (resource.ResourceType === 'AWS::ApiGatewayV2::Api' || resource.ResourceType === 'AWS::ApiGateway::RestApi') return format('apis', id);
@@ -56,7 +56,7 @@ const VIEWS = [['resources', 'Resources'], ['outputs', 'Outputs'], ['events', 'E
 /** @param {{route: import('./route.js').Route, server: any}} props */
 function Detail({ route, server }) {
   const StackName = route.id;
-  const { found, problem, again } = useCall('cloudformation', 'DescribeStacks', { StackName }, 2000);
+  const { found, problem, again } = useCall('cloudformation', 'DescribeStacks', { StackName }, { every: 2000 });
   const head = html`<div class="crumbs"><a href=${format('stacks')}>Stacks</a></div>`;
   const stack = found?.Stacks?.[0];
   if (!stack) return html`<header class="head">${head}<h1><bdi>${route.id}</bdi></h1></header>${problem ? html`<${Problem} problem=${problem} again=${again} />` : html`<p class="faint">Reading…</p>`}`;
@@ -81,7 +81,7 @@ function Outputs({ stack }) {
 
 /** @param {{name: string, server: any}} props */
 function Resources({ name, server }) {
-  const { found, problem, again } = useCall('cloudformation', 'ListStackResources', { StackName: name }, 2000);
+  const { found, problem, again } = useCall('cloudformation', 'ListStackResources', { StackName: name }, { every: 2000 });
   if (!found) return problem ? html`<${Problem} problem=${problem} again=${again} />` : html`<p class="faint">Reading…</p>`;
   const columns = [
     { title: 'Logical id', look: 'name', cell: (/** @type {any} */ row) => html`<bdi>${row.LogicalResourceId}</bdi>` },
@@ -95,7 +95,7 @@ function Resources({ name, server }) {
 
 /** @param {{name: string}} props */
 function Events({ name }) {
-  const { found, problem, again } = useCall('cloudformation', 'DescribeStackEvents', { StackName: name }, 2000);
+  const { found, problem, again } = useCall('cloudformation', 'DescribeStackEvents', { StackName: name }, { every: 2000 });
   if (!found) return problem ? html`<${Problem} problem=${problem} again=${again} />` : html`<p class="faint">Reading…</p>`;
   const columns = [
     { title: 'When', look: 'tight', cell: (/** @type {any} */ row) => html`<${Instant} ms=${row.Timestamp} />` },

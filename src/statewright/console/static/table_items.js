@@ -39,7 +39,7 @@ export function Items({ table, route, server }) {
   const tableKeys = [own.hash, ...(own.range ? [own.range] : [])];
   const keys = keysOf(table, index);
   const request = { TableName: table.TableName, Limit: PAGE, ...(index ? { IndexName: index } : {}), ...(after ? { ExclusiveStartKey: startOf(after) } : {}), ...(pk ? keyConditions(keys, { pk, op, sk, sk2 }) : {}) };
-  const { found, problem, isBusy, again } = useCall('dynamodb', pk ? 'Query' : 'Scan', request);
+  const { found, problem, isBusy, again } = useCall('dynamodb', pk ? 'Query' : 'Scan', request, { keep: true });
   const [dialog, setDialog] = useState(/** @type {any} */ (null));
   const to = (/** @type {Record<string, any>} */ change) => go(format('tables', route.id, { ...route.query, after: null, ...change }));
   const close = () => {

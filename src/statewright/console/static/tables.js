@@ -34,7 +34,7 @@ const VIEWS = [['items', 'Items'], ['statement', 'PartiQL'], ['settings', 'Index
 
 /** @param {{route: import('./route.js').Route, server: any}} props */
 function Detail({ route, server }) {
-  const { found, problem, again } = useCall('dynamodb', 'DescribeTable', { TableName: route.id }, 5000);
+  const { found, problem, again } = useCall('dynamodb', 'DescribeTable', { TableName: route.id }, { every: 5000 });
   const ttl = useCall('dynamodb', 'DescribeTimeToLive', { TableName: route.id });
   const head = html`<div class="crumbs"><a href=${format('tables')}>Tables</a></div>`;
   if (!found) return html`<header class="head">${head}<h1><bdi>${route.id}</bdi></h1></header>${problem ? html`<${Problem} problem=${problem} again=${again} />` : html`<p class="faint">Reading…</p>`}`;

@@ -10,7 +10,7 @@ import { Arn } from './links.js';
 import { Facts, List, Part, Table, useLast } from './lists.js';
 import { go } from './navigation.js';
 import { Problem } from './parts.js';
-import { format } from './route.js';
+import { format, here } from './route.js';
 import { attributesOf, jsonProblem, opened } from './values.js';
 import { When } from './when.js';
 
@@ -34,7 +34,7 @@ const FIGURES = [['published', 'Published', ''], ['delivered', 'Delivered', ''],
 
 /** @param {{route: import('./route.js').Route, server: any}} props */
 function Detail({ route, server }) {
-  const arn = route.id.startsWith('arn:') ? route.id : server ? `arn:aws:sns:${server.region}:${server.account}:${route.id}` : null;
+  const arn = route.id.startsWith('arn:') ? route.id : server ? `arn:aws:sns:${here.region || server.region}:${server.account}:${route.id}` : null;
   const { found, problem, again } = useLast(arn ? 'topic' : null, { arn: arn, cursor: route.query.cursor }, 2000);
   const [dialog, setDialog] = useState(/** @type {any} */ (null));
   const crumbs = html`<div class="crumbs"><a href=${format('topics')}>Topics</a></div>`;

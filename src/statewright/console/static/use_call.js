@@ -5,12 +5,14 @@ import { call } from './api.js';
 
 /**
  * Calls when the page opens and whenever the request changes; with `every`, again and again while the page is visible.
- * The last answer stays while another one is on its way. An operation of null calls nothing.
- * @param {string} service @param {string | null} operation @param {Record<string, unknown>} request @param {number} [every]  in milliseconds
- * @returns {{found: any, problem: Error | null, isBusy: boolean, again: () => void}}
+ * With `keep`, the last answer stays until the next one comes, whatever its request was. An operation of null calls
+ * nothing.
+ * @param {string} service @param {string | null} operation @param {Record<string, unknown>} request
+ * @param {{every?: number, keep?: boolean}} [options]  `every` in milliseconds
+ * @returns {{found: any, problem: Error | null, isBusy: boolean, again: () => void}}  `isBusy` until the request is answered
  */
-export function useCall(service, operation, request, every = 0) {
-  const key = operation === null ? '' : `${service} ${operation} ${JSON.stringify(request)}`;
+export function useCall(service, operation, request, { every = 0, keep = false } = {}) {
+  const key = operation === null ? '' : JSON.stringify([service, operation, request]);
   const [held, setHeld] = useState(/** @type {any} */ ({ key: '', found: null, problem: null }));
   const turn = useRef(/** @type {() => void} */ (() => {}));
   useEffect(() => {
@@ -39,5 +41,9 @@ export function useCall(service, operation, request, every = 0) {
       document.removeEventListener('visibilitychange', seen);
     };
   }, [key, every]);
-  return { found: operation === null ? null : held.found, problem: held.key === key ? held.problem : null, isBusy: held.key !== key, again: () => turn.current() };
+  const isCurrent = held.key === key;
+  return {
+    found: operation !== null && (isCurrent || keep) ? held.found : null, problem: isCurrent ? held.problem : null,
+    isBusy: !isCurrent, again: () => turn.current(),
+  };
 }
