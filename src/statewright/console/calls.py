@@ -13,6 +13,7 @@ from typing import Final
 from statewright.api.operations import Call, perform
 from statewright.console.asked import Asked, document, text_of
 from statewright.console.context import Console
+from statewright.console.services.call_answers import redacted
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject
 
@@ -99,7 +100,11 @@ WRITING: Final[dict[str, frozenset[str]]] = {
     }),
 }  # fmt: skip
 """Operations that change something. Every call of them is logged."""
-_NAMING: Final = ("executionArn", "stateMachineArn", "name", "stateName")
+_NAMING: Final = (
+    "executionArn", "stateMachineArn", "name", "stateName", "QueueUrl", "QueueName", "FunctionName", "TableName",
+    "TopicArn", "SubscriptionArn", "Bucket", "Key", "GroupName", "Name", "Rule", "SourceArn", "UUID", "jobId",
+    "cluster", "task",
+)  # fmt: skip
 """Members of requests that say what an operation acts on, for the log; tokens and payloads stay out of it."""
 
 
@@ -122,8 +127,7 @@ async def call(console: Console, asked: Asked) -> JsonObject:
     app = console.app_in(text_of(body, "region", ""))
     request = Call(service, operation, asked.request_id, access_key=asked.caller.access_key or None)
     answer = await perform(app, request, body.get("request", {}))
-    found: JsonObject = console.redactor.answer(shown(answer))
-    return found
+    return redacted(console.redactor, service, operation, shown(answer))
 
 
 def _named(request: Json) -> str:
@@ -131,7 +135,9 @@ def _named(request: Json) -> str:
     if not isinstance(request, dict):
         return "?"
     found = {name: request[name] for name in _NAMING if isinstance(request.get(name), str)}
-    return ", ".join(f"{name} {value[:200]!r}" for name, value in found.items()) or "by its token"
+    if not found:
+        return "by its token" if "taskToken" in request else "no resource is named"
+    return ", ".join(f"{name} {value[:200]!r}" for name, value in found.items())
 
 
 def shown(value: Json) -> Json:

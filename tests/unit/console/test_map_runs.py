@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statewright.console.redaction import Redactor
 from statewright.console.services.map_runs import concurrency, errors_of
 from statewright.interpreter.map_run.state import FAILED, SUCCEEDED, TIMED_OUT, MapChild
 from statewright.payload import Payload
@@ -18,13 +19,13 @@ def test_errors_are_counted_and_the_first_of_each_is_named():
         child(0, SUCCEEDED), child(1, FAILED, "Busy", "one"), child(2, FAILED, "Refused"),
         child(3, FAILED, "Refused", "c" * 1_000), child(4, TIMED_OUT), child(5, FAILED),
     ]  # fmt: skip
-    assert errors_of(children) == [
+    assert errors_of(children, Redactor()) == [
         {"error": "Refused", "count": 2, "index": 2, "cause": None},
         {"error": "Busy", "count": 1, "index": 1, "cause": "one"},
         {"error": "TIMED_OUT", "count": 1, "index": 4, "cause": None},
         {"error": "FAILED", "count": 1, "index": 5, "cause": None},
     ]
-    assert len(errors_of([child(0, FAILED, "E", "c" * 1_000)])[0]["cause"]) == 400
+    assert len(errors_of([child(0, FAILED, "E", "c" * 1_000)], Redactor())[0]["cause"]) == 400
 
 
 def test_concurrency_is_the_most_children_of_each_step():

@@ -15,7 +15,7 @@ from statewright.api.operations import App
 from statewright.background import in_thread
 from statewright.console.asked import Answer, Asked, Lines, document, text_of
 from statewright.console.context import Console
-from statewright.console.redaction import Redactor
+from statewright.console.redaction import MASK, Redactor
 from statewright.console.services.lists import page_of
 from statewright.errors import ApiError
 from statewright.events.archives.records import MANAGED
@@ -151,7 +151,7 @@ async def tap(console: Console, asked: Asked) -> Lines:
             and (pattern is None or _fits(pattern, event))
         )
 
-    return Lines(_tapped(app, wanted, console.redactor))
+    return Lines(_tapped(app, wanted, console.redactor, is_searched=pattern is not None))
 
 
 def _fits(pattern: Pattern, event: Event) -> bool:
@@ -161,7 +161,9 @@ def _fits(pattern: Pattern, event: Event) -> bool:
         return False
 
 
-async def _tapped(app: App, wanted: Callable[[str, Event], bool], redactor: Redactor) -> AsyncIterator[Json]:
+async def _tapped(
+    app: App, wanted: Callable[[str, Event], bool], redactor: Redactor, *, is_searched: bool
+) -> AsyncIterator[Json]:
     frame, awake = _Frame(), asyncio.Event()
 
     def on_event(bus: str, event: Event) -> None:
@@ -170,7 +172,14 @@ async def _tapped(app: App, wanted: Callable[[str, Event], bool], redactor: Reda
         if len(frame.events) >= MOST_IN_FRAME:
             frame.more += 1
         else:
-            frame.events.append(_shown(bus, event, app.clock.now_ms()))
+            shown = _as_shown(event, redactor)
+            if is_searched and shown is not event:
+                # The pattern may have met what is hidden.
+                return
+            is_cut = len(dump_json(event)) > EVENT_CHARACTERS
+            if is_cut:
+                shown = {name: value for name, value in shown.items() if name != "detail"}
+            frame.events.append({"atMs": app.clock.now_ms(), "bus": bus, "event": shown, "isCut": is_cut})
         awake.set()
 
     end = app.services.buses.tap(on_event)
@@ -185,16 +194,19 @@ async def _tapped(app: App, wanted: Callable[[str, Event], bool], redactor: Reda
             sent: JsonObject = {"events": frame.events, "more": frame.more}
             frame.events, frame.more = [], 0
             awake.clear()
-            yield redactor.answer(sent)
+            yield sent
             await app.clock.sleep_until(app.clock.now_ms() + FRAME_MS)
     finally:
         end()
 
 
-def _shown(bus: str, event: Event, at_ms: int) -> JsonObject:
-    is_cut = len(dump_json(event)) > EVENT_CHARACTERS
-    kept = {name: value for name, value in event.items() if name != "detail"} if is_cut else event
-    return {"atMs": at_ms, "bus": bus, "event": kept, "isCut": is_cut}
+def _as_shown(event: Event, redactor: Redactor) -> Event:
+    """An event as it may be shown; the same object if nothing in it is hidden. Patterns are of its detail, too."""
+    if redactor.is_hidden:
+        return {**event, "detail": MASK}
+    detail = redactor.answer(event["detail"])
+    seen: Event = redactor.answer(event if detail is event["detail"] else {**event, "detail": detail})
+    return seen
 
 
 READS: Final[Mapping[str, Callable[[Console, Asked], Awaitable[Answer]]]] = {

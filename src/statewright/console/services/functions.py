@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from statewright.api.operations import App
 from statewright.console.asked import Asked, needed
 from statewright.console.context import Console
 from statewright.console.services.service_figures import day
+from statewright.console.services.shown_data import is_secret, named
 from statewright.functions.meter import NAMESPACE
 from statewright.functions.records import Function
 from statewright.payload import JsonObject
@@ -16,9 +16,6 @@ from statewright.payload import JsonObject
 PAGE_ROWS: Final = 50
 MOST_VERSIONS: Final = 100
 _AT_ONCE: Final = 200
-_SECRET: Final = re.compile(
-    r"secret|passw|pwd|token|credential|private|api_?key|access_?key|_key$|^key$|dsn|auth", re.I
-)
 
 
 async def functions(console: Console, asked: Asked) -> JsonObject:
@@ -65,7 +62,7 @@ async def _listed(app: App, function: Function) -> JsonObject:
 async def function(console: Console, asked: Asked) -> JsonObject:
     """One function of the list, by name, with its settings. Raises: ApiError (`ResourceNotFoundException`).
 
-    Values of variables whose names speak of secrets are left out: `value` is `null`.
+    Values of variables that are secrets are left out: `value` is `null`.
     """
     from statewright.api.lambda_.views import configuration
 
@@ -90,7 +87,8 @@ async def function(console: Console, asked: Asked) -> JsonObject:
         "versionCount": len(versions),
         "configuration": shown,
         "environment": [
-            {"name": name, "value": None if _SECRET.search(name) else value} for name, value in variables.items()
+            {"name": name, "value": None if is_secret(name, value) else named(console.redactor, name, value)}
+            for name, value in variables.items()
         ],
         "account": app.services.functions.invoker.concurrency.account,
         "nowMs": app.clock.now_ms(),

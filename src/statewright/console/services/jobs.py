@@ -12,6 +12,8 @@ from statewright.api.ecs.tasks import shown as shown_task
 from statewright.api.operations import App
 from statewright.console.asked import Asked, needed
 from statewright.console.context import Console
+from statewright.console.redaction import Redactor
+from statewright.console.services import shown_data
 from statewright.console.services.lists import filtered, newest_of
 from statewright.errors import ApiError
 from statewright.jobs.batch_records import Job
@@ -48,14 +50,15 @@ async def job(console: Console, asked: Asked) -> JsonObject:
     """
     app = console.app_of(asked)
     found = _found(app, needed(asked.given, "id"))
-    described: Json = shown_task(app, found) if isinstance(found, Task) else shown_job(app, found)
-    named = _EXECUTION.search(dump_json(described))
+    described: JsonObject = shown_task(app, found) if isinstance(found, Task) else shown_job(app, found)
+    arn = _EXECUTION.search(dump_json(described))
     children: list[Json] = []
     if isinstance(found, Job) and found.size is not None:
         children = [_row(one) for one in app.services.jobs.batch.children(found.id)[:100]]
     return {
-        **_row(found), "containers": _containers(app, found), "outputs": list(_places(app, found)),
-        "execution": named[0] if named else None, "described": described, "children": children,
+        **_row(found), "containers": _containers(app, found, console.redactor), "outputs": list(_places(app, found)),
+        "execution": arn[0] if arn else None, "described": shown_data.described(console.redactor, described),
+        "children": children,
     }  # fmt: skip
 
 
@@ -68,10 +71,10 @@ async def output(console: Console, asked: Asked) -> JsonObject:
     place = _places(app, found).get(needed(asked.given, "of"))
     if place is None:
         raise ApiError("NotFound", "It has no such output.")
-    return await asyncio.to_thread(_tail, app.services.jobs.output(place))
+    return await asyncio.to_thread(_tail, app.services.jobs.output(place), console.redactor)
 
 
-def _tail(path: Path) -> JsonObject:
+def _tail(path: Path, redactor: Redactor) -> JsonObject:
     try:
         with path.open("rb") as file:
             size = file.seek(0, 2)
@@ -79,7 +82,7 @@ def _tail(path: Path) -> JsonObject:
             text = file.read(OUTPUT_BYTES).decode(errors="replace")
     except OSError:
         return {"text": None, "bytes": 0, "isWhole": True}
-    return {"text": text, "bytes": size, "isWhole": size <= OUTPUT_BYTES}
+    return {"text": shown_data.lines(redactor, text), "bytes": size, "isWhole": size <= OUTPUT_BYTES}
 
 
 def _tasks(app: App) -> list[Task]:
@@ -137,11 +140,12 @@ def _row(found: Task | Job) -> JsonObject:
     }  # fmt: skip
 
 
-def _containers(app: App, found: Task | Job) -> list[Json]:
+def _containers(app: App, found: Task | Job, redactor: Redactor) -> list[Json]:
     """Name, image, command, exit code and reason of each container."""
     if isinstance(found, Job):
         container = shown_job(app, found).get("container") or {}
-        return [{"name": "default", "image": container.get("image"), "command": container.get("command") or [],
+        return [{"name": "default", "image": container.get("image"),
+                 "command": shown_data.words(redactor, container.get("command") or []),
                  "status": found.status, "exitCode": container.get("exitCode"),
                  "reason": container.get("reason")}]  # fmt: skip
     definition = app.services.jobs.tasks.definitions.find(found.definition)
@@ -149,7 +153,8 @@ def _containers(app: App, found: Task | Job) -> list[Json]:
     over = {one.get("name"): one for one in found.overrides.get("containerOverrides") or ()}
     return [
         {"name": one.name, "image": one.image, "status": one.status, "exitCode": one.exit_code, "reason": one.reason,
-         "command": over.get(one.name, {}).get("command") or given.get(one.name, {}).get("command") or []}
+         "command": shown_data.words(
+             redactor, over.get(one.name, {}).get("command") or given.get(one.name, {}).get("command") or [])}
         for one in found.containers
     ]  # fmt: skip
 

@@ -59,5 +59,4 @@ def begin_write(asked: Asked, what: str) -> None:
     """
     if not asked.caller.may_write:
         raise ApiError("AccessDenied", f"This sign-in may only read, and this changes something: {what}.", status=403)
-    who = asked.caller.access_key or "a user of this machine"
-    log.info("%s by %s in the console, request %s", what, who, asked.request_id)
+    log.info("%s by %s in the console, request %s", what, asked.caller.name, asked.request_id)

@@ -17,6 +17,8 @@ from statewright.api.operations import App
 from statewright.arn import MAP_RUN, parse_arn
 from statewright.console.asked import Asked, Given, needed, number
 from statewright.console.context import Console
+from statewright.console.redaction import Redactor
+from statewright.console.services.shown_data import line
 from statewright.engine.engine import Engine
 from statewright.engine.executions.views import Head, Tail
 from statewright.engine.map_runs.head import RunHead
@@ -150,7 +152,7 @@ async def map_run(console: Console, asked: Asked) -> JsonObject:
         for child in state.children
         if child.started_ms
     ]
-    errors = errors_of(state.children)
+    errors = errors_of(state.children, console.redactor)
     now_ms = app.clock.now_ms()
     settings = state.settings
     document: JsonObject = {
@@ -162,7 +164,7 @@ async def map_run(console: Console, asked: Asked) -> JsonObject:
         "batch": settings.batch_items or settings.batch_bytes,
         "hasTolerance": state.tolerated_count is not None or state.tolerated_percentage is not None,
         "error": state.error,
-        "cause": state.cause,
+        "cause": _cause(console.redactor, state.cause),
         "writer": None if settings.writer is None else {
             "bucket": bucket_of(state), "key": f"{folder_of(state)}/manifest.json",
             "isWritten": state.status == "SUCCEEDED",
@@ -185,7 +187,7 @@ async def _parent(app: App, arn: str) -> JsonObject:
     }  # fmt: skip
 
 
-def errors_of(children: Sequence[MapChild]) -> list[JsonObject]:
+def errors_of(children: Sequence[MapChild], redactor: Redactor) -> list[JsonObject]:
     """`[{error, count, cause, index}]`, most frequent first: the errors of children that did not succeed, with the
     cause and the index of the first that has it."""
     counts: dict[str, int] = {}
@@ -199,7 +201,7 @@ def errors_of(children: Sequence[MapChild]) -> list[JsonObject]:
     return [
         {
             "error": name, "count": counts[name], "index": firsts[name].index,
-            "cause": (firsts[name].cause or "")[:_CAUSE_CHARACTERS] or None,
+            "cause": _cause(redactor, firsts[name].cause),
         }
         for name in most
     ]  # fmt: skip
@@ -282,13 +284,13 @@ async def items(console: Console, asked: Asked) -> JsonObject:
     if given.get("item"):
         wanted = number(given, "item", 0)
         chosen = state.children[wanted : wanted + 1]
-        return {"items": [_row(found, arn, child) for child in chosen], "next": None}
+        return {"items": [_row(found, arn, child, console.redactor) for child in chosen], "next": None}
     rows: list[JsonObject] = []
     for place in range(rank, len(order)):
         for child in _of_category(state, order[place], after):
             if len(rows) == limit:
                 return {"items": rows, "next": f"{place}.{child.index}"}
-            rows.append(_row(found, arn, child))
+            rows.append(_row(found, arn, child, console.redactor))
         after = 0
     return {"items": rows, "next": None}
 
@@ -323,7 +325,12 @@ def _cursor(given: Given, ranks: int) -> tuple[int, int]:
     return rank, index
 
 
-def _row(found: Found, arn: str, child: MapChild) -> JsonObject:
+def _cause(redactor: Redactor, cause: str | None) -> str | None:
+    """The beginning of a cause, which may quote a payload."""
+    return line(redactor, cause)[:_CAUSE_CHARACTERS] if cause else None
+
+
+def _row(found: Found, arn: str, child: MapChild, redactor: Redactor) -> JsonObject:
     state = found.state
     name = child_name(arn, child.index)
     is_standard = found.head.child_type == "STANDARD" and child.started_ms > 0
@@ -335,7 +342,7 @@ def _row(found: Found, arn: str, child: MapChild) -> JsonObject:
         "startedMs": child.started_ms or None,
         "stoppedMs": child.stopped_ms if child.stopped_ms and child.status not in (PENDING, RUNNING) else None,
         "error": child.error,
-        "cause": (child.cause or "")[:_CAUSE_CHARACTERS] or None,
+        "cause": _cause(redactor, child.cause),
         "items": child.item_count,
         "redrives": child.redrives,
     }

@@ -19,9 +19,10 @@ from statewright.api.operations import App, Call, perform
 from statewright.api.protocols.uploads import Upload
 from statewright.api.streaming import close
 from statewright.console.asked import Asked, document, needed, text_of
-from statewright.console.calls import shown
 from statewright.console.context import Console
+from statewright.console.redaction import Redactor
 from statewright.console.services.lists import begin_write, page_of, page_size
+from statewright.console.services.shown_data import named
 from statewright.errors import ApiError
 from statewright.objects.records import Bucket
 from statewright.payload import Json, JsonMapping, JsonObject
@@ -31,6 +32,7 @@ IMAGE_BYTES: Final = 1_000_000
 UPLOAD_BYTES: Final = 8_000_000
 LINK_SECONDS: Final = 300
 MOST_VERSIONS: Final = 100
+HIDDEN: Final = "The settings of this server hide contents ([console] payloads)."
 
 _PICTURES: Final = (
     (b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF87a", "image/gif"),
@@ -111,10 +113,16 @@ async def object_(console: Console, asked: Asked) -> JsonObject:
     return {
         "key": which["Key"], "bytes": length, "modifiedMs": head["LastModified"], "etag": head["ETag"].strip('"'),
         "version": head.get("VersionId"), "type": head.get("ContentType"), "class": head.get("StorageClass"),
-        "encoding": head.get("ContentEncoding"), "metadata": shown(head.get("Metadata") or {}),
-        "tags": {one["Key"]: one["Value"] for one in tags["TagSet"]},
-        "preview": console.redactor.answer(await _preview(app, asked, {**which, "IfMatch": head["ETag"]}, length)),
+        "encoding": head.get("ContentEncoding"),
+        "metadata": _values(console.redactor, head.get("Metadata") or {}),
+        "tags": _values(console.redactor, {one["Key"]: one["Value"] for one in tags["TagSet"]}),
+        "preview": {"kind": "none", "reason": HIDDEN} if console.redactor.is_hidden
+        else console.redactor.answer(await _preview(app, asked, {**which, "IfMatch": head["ETag"]}, length)),
     }  # fmt: skip
+
+
+def _values(redactor: Redactor, values: JsonMapping) -> JsonObject:
+    return {name: named(redactor, name, value) for name, value in values.items()}
 
 
 async def _preview(app: App, asked: Asked, which: JsonMapping, length: int) -> Json:
@@ -168,9 +176,11 @@ def text_in(content: bytes) -> str | None:
 async def link(console: Console, asked: Asked) -> JsonObject:
     """An address of this server that downloads an object for five minutes: `{bucket, key, version, host}` to `{path}`.
 
-    Raises: ApiError, also for a key that browsers would change.
+    Raises: ApiError, also for a key that browsers would change, and if contents are hidden.
     """
     body = document(asked)
+    if console.redactor.is_hidden:
+        raise ApiError("AccessDenied", HIDDEN, status=403)
     app = console.app_in(text_of(body, "region", ""))
     bucket, key, version = text_of(body, "bucket"), text_of(body, "key"), text_of(body, "version", "")
     if {".", ".."} & set(key.split("/")) or bucket == "console":

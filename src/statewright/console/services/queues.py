@@ -4,13 +4,16 @@ history. What changes a queue are the service's own operations.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from statewright.api.operations import App
+from statewright.background import in_thread
 from statewright.console.asked import Asked, needed, number
 from statewright.console.context import Console
 from statewright.console.redaction import Redactor
 from statewright.console.services.service_figures import values
+from statewright.console.services.shown_data import named
 from statewright.errors import ApiError
 from statewright.metrics.series import MetricId
 from statewright.payload import JsonObject
@@ -22,6 +25,8 @@ PAGE_ROWS: Final = 50
 MOST_PEEKED: Final = 200
 BODY_CHARACTERS: Final = 20_000
 """Characters of a body that a list of messages has."""
+READ_CHARACTERS: Final = 1_000_000
+"""Characters of bodies that one list reads whole for what is to be hidden in them."""
 _HOUR_MS: Final = 3_600_000
 _LISTED_AT_ONCE: Final = 1_000
 
@@ -99,13 +104,25 @@ async def peek(console: Console, asked: Asked) -> JsonObject:
     found = app.services.queues.find(needed(asked.given, "name"))
     most = max(1, min(number(asked.given, "limit", 20), MOST_PEEKED))
     messages = await app.services.queues.peek(found, most + 1)
-    return {"messages": [_shown(one, console.redactor) for one in messages[:most]], "more": len(messages) > most}
+    rows = await in_thread(app.clock, lambda: _all_shown(messages[:most], console.redactor))
+    return {"messages": rows, "more": len(messages) > most}
 
 
-def _shown(message: Received, redactor: Redactor) -> JsonObject:
+def _all_shown(messages: Sequence[Received], redactor: Redactor) -> list[JsonObject]:
+    rows: list[JsonObject] = []
+    read = 0
+    for message in messages:
+        read += len(message.body)
+        # Beyond the bound, the beginning of a long body is shown if it has no name of a pattern.
+        body = message.body if read <= READ_CHARACTERS else message.body[:BODY_CHARACTERS]
+        rows.append(_shown(message, redactor.text(body)[:BODY_CHARACTERS], redactor))
+    return rows
+
+
+def _shown(message: Received, body: str, redactor: Redactor) -> JsonObject:
     return {
         "id": message.message_id,
-        "body": redactor.text(message.body)[:BODY_CHARACTERS],
+        "body": body,
         "length": len(message.body),
         "sentMs": message.sent_ms,
         "receives": message.receives,
@@ -115,11 +132,11 @@ def _shown(message: Received, redactor: Redactor) -> JsonObject:
         "sequence": message.sequence_number,
         "sender": message.sender,
         "sourceArn": message.source_arn,
-        "attributes": redactor.answer(_attributes(message)),
+        "attributes": _attributes(message, redactor),
     }
 
 
-def _attributes(message: Received) -> list[JsonObject]:
+def _attributes(message: Received, redactor: Redactor) -> list[JsonObject]:
     """Message attributes as rows; what is no text is named by its type."""
     from statewright.queues.message_attributes import decoded
 
@@ -127,7 +144,8 @@ def _attributes(message: Received) -> list[JsonObject]:
     return [
         {
             "name": name, "type": one.get("DataType", ""),
-            "value": one["StringValue"] if "StringValue" in one else f"{len(one.get('BinaryValue', b''))} bytes",
+            "value": named(redactor, name, one["StringValue"]) if "StringValue" in one
+            else f"{len(one.get('BinaryValue', b''))} bytes",
         }
         for name, one in found.items()
     ]  # fmt: skip

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from datetime import tzinfo
 from typing import Final
 
-from statewright.api.operations import App
+from statewright.api.operations import App, Call, perform
 from statewright.console.asked import Asked, document, needed, text_of
 from statewright.console.context import Console
 from statewright.console.services.expression_words import in_words
@@ -24,6 +24,11 @@ from statewright.payload import Json, JsonMapping, JsonObject
 NEXT: Final = 5
 _STATE_MACHINE: Final = ":stateMachine:"
 _PAGE: Final = 500
+_KEPT: Final = frozenset({
+    "Name", "GroupName", "ScheduleExpression", "ScheduleExpressionTimezone", "StartDate", "EndDate", "Description",
+    "KmsKeyArn", "Target", "FlexibleTimeWindow", "ActionAfterCompletion",
+})  # fmt: skip
+"""Members of a schedule that UpdateSchedule takes."""
 
 
 async def schedules(console: Console, asked: Asked) -> JsonObject:
@@ -51,7 +56,8 @@ async def schedule(console: Console, asked: Asked) -> JsonObject:
     app = console.app_of(asked)
     found = await _found(app, needed(asked.given, "id"))
     own = shown(found, app.config) if isinstance(found, Schedule) else _rule_members(found)
-    return {**_row(app, found, NEXT), "request": own}
+    shown_own: JsonObject = console.redactor.answer({**_row(app, found, NEXT), "request": own})
+    return shown_own
 
 
 async def preview(console: Console, asked: Asked) -> JsonObject:
@@ -86,6 +92,34 @@ async def run(console: Console, asked: Asked) -> JsonObject:
         deliveries = await app.services.buses.rules.run_now(found.name, found.bus)
     started = [_execution(one.target["Arn"], one.call_id) for one in deliveries]
     return {"invocations": len(deliveries), "execution": next((one for one in started if one), None)}
+
+
+async def turn(console: Console, asked: Asked) -> JsonObject:
+    """Enable or disable a schedule, which stays the same otherwise: `{id, isOn}` to `{}`.
+
+    UpdateSchedule replaces the whole, of which the page may not see all.
+
+    Raises: ApiError.
+    """
+    body = document(asked)
+    app = console.app_in(text_of(body, "region", ""))
+    id_, is_on = text_of(body, "id"), body.get("isOn")
+    if not isinstance(is_on, bool):
+        raise ApiError("BadRequest", "The request needs isOn, true or false.")
+    begin_write(asked, f"{'enabling' if is_on else 'disabling'} {id_[:200]}")
+    found = await _found(app, id_)
+    key = asked.caller.access_key or None
+    if isinstance(found, Rule):
+        named: JsonObject = {"Name": found.name, "EventBusName": found.bus}
+        call = Call("events", "EnableRule" if is_on else "DisableRule", asked.request_id, access_key=key)
+        await perform(app, call, named)
+    else:
+        kept = {name: value for name, value in shown(found, app.config).items() if name in _KEPT and value is not None}
+        # Instants in requests are seconds.
+        dates: JsonObject = {name: kept[name] / 1000 for name in ("StartDate", "EndDate") if name in kept}
+        request: JsonObject = {**kept, **dates, "State": "ENABLED" if is_on else "DISABLED"}
+        await perform(app, Call("scheduler", "UpdateSchedule", asked.request_id, access_key=key), request)
+    return {}
 
 
 async def _in_order(app: App, after: str) -> AsyncIterator[Schedule | Rule]:
@@ -196,4 +230,4 @@ def _rule_members(rule: Rule) -> JsonObject:
 
 
 READS: Final = {"schedules": schedules, "schedule": schedule, "schedules/preview": preview}
-ACTIONS: Final = {"schedule/run": run}
+ACTIONS: Final = {"schedule/run": run, "schedule/turn": turn}

@@ -9,11 +9,12 @@ from statewright.console.asked import Asked, document, text_of
 from statewright.console.calls import shown
 from statewright.console.context import Console
 from statewright.console.services.lists import page_of
+from statewright.console.services.shown_data import items
 from statewright.errors import ApiError
 from statewright.payload import JsonObject
 from statewright.tables.definitions import Definition
 from statewright.tables.partiql.parser import statement
-from statewright.tables.partiql.tree import is_read
+from statewright.tables.partiql.tree import Select, is_read
 from statewright.tables.table import Table
 
 MOST_ITEMS: Final = 50
@@ -53,16 +54,19 @@ async def select(console: Console, asked: Asked) -> JsonObject:
     """
     body = document(asked)
     text = text_of(body, "statement")
-    if len(text) > LONGEST or not is_read(statement(text)):
+    parsed = statement(text) if len(text) <= LONGEST else None
+    if parsed is None or not is_read(parsed):
         raise ApiError(
             "AccessDenied", f"This box only reads: write a SELECT of at most {LONGEST:,} characters.", status=403
         )
+    if console.app.config.console.redact and isinstance(parsed, Select) and parsed.columns:
+        # A part of an attribute has lost the path by which it is hidden.
+        raise ApiError("AccessDenied", "The settings hide values: write SELECT * here.", status=403)
     app = console.app_in(text_of(body, "region", ""))
     request = {"Statement": text, "Limit": MOST_ITEMS, "NextToken": text_of(body, "cursor", "") or None}
     call = Call("dynamodb", "ExecuteStatement", asked.request_id, access_key=asked.caller.access_key or None)
     answer = await perform(app, call, {name: value for name, value in request.items() if value is not None})
-    found: JsonObject = console.redactor.answer({"items": shown(answer["Items"]), "next": answer.get("NextToken")})
-    return found
+    return {"items": items(console.redactor, shown(answer["Items"])), "next": answer.get("NextToken")}
 
 
 READS: Final = {"tables": tables}

@@ -3,6 +3,7 @@
 import { html, useEffect, useState } from './vendor.js';
 import { call, read } from './api.js';
 import { Choice, Field, FormDialog } from './forms.js';
+import { isHidden } from './items.js';
 import { go } from './navigation.js';
 import { format } from './route.js';
 import { jsonProblem } from './values.js';
@@ -36,7 +37,10 @@ export function ScheduleForm({ server, schedule = null, onClose }) {
   }, [expression, zone]);
   const odd = input.trim() ? jsonProblem(input) : '';
   const save = async () => {
-    const kept = schedule ? Object.fromEntries(Object.entries(schedule).filter(([key, value]) => !EDITED.has(key) && value !== null)) : { FlexibleTimeWindow: { Mode: 'OFF' } };
+    if (isHidden(schedule && { ...schedule, Target: { ...schedule.Target, Input: input } })) throw new Error('The settings hide a value of this schedule (•••). Saving it would put ••• in its place; write the value first.');
+    const kept = /** @type {Record<string, any>} */ (schedule ? Object.fromEntries(Object.entries(schedule).filter(([key, value]) => !EDITED.has(key) && value !== null)) : { FlexibleTimeWindow: { Mode: 'OFF' } });
+    // Instants in requests are seconds.
+    for (const key of ['StartDate', 'EndDate']) if (kept[key]) kept[key] /= 1000;
     const own = { ...(schedule?.Target ?? { RoleArn: `arn:aws:iam::${server.account}:role/console` }), Arn: target.trim() };
     delete own.Input;
     if (input.trim()) own.Input = input;

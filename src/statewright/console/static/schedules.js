@@ -80,7 +80,7 @@ function Detail({ route, server }) {
   });
   const buttons = server?.mayWrite ? html`<div class="actions">
     <button class="action" disabled=${isBusy} onClick=${() => change(() => act('schedule/run', { id: found.id }))}><${Icon} name="play" size=${12} /> Run now</button>
-    <button class="action" disabled=${isBusy} onClick=${() => change(() => toggled(found, !isOn))}>${isOn ? 'Pause' : 'Resume'}</button>
+    <button class="action" disabled=${isBusy} onClick=${() => change(() => act('schedule/turn', { id: found.id, isOn: !isOn }))}>${isOn ? 'Pause' : 'Resume'}</button>
     ${found.kind === 'schedule' ? html`<button class="action" onClick=${() => setDialog('edit')}>Edit</button>` : null}
     <button class="action" onClick=${() => setDialog('delete')}>Delete</button></div>` : null;
   return html`<header class="head">${crumbs}<div class="title"><h1><bdi>${found.name}</bdi></h1><${State} row=${found} />${buttons}</div>
@@ -98,16 +98,6 @@ function Detail({ route, server }) {
     ${dialog === 'edit' ? html`<${ScheduleForm} server=${server} schedule=${found.request} onClose=${() => { setDialog(''); again(); }} />` : null}
     ${dialog === 'delete' ? html`<${Confirm} title="Delete this schedule?" words="It fires no more. Invocations under way go on." verb="Delete" typed=${found.name} onClose=${() => setDialog('')}
       onConfirm=${async () => { await removed(found); go(format('schedules')); }} />` : null}`;
-}
-
-const KEPT = ['Name', 'GroupName', 'ScheduleExpression', 'ScheduleExpressionTimezone', 'StartDate', 'EndDate', 'Description', 'KmsKeyArn', 'Target', 'FlexibleTimeWindow', 'ActionAfterCompletion'];
-
-/** Enables or disables. UpdateSchedule replaces the whole, so it gets what the schedule has. @param {any} found @param {boolean} isOn */
-async function toggled(found, isOn) {
-  if (found.kind === 'rule') return call('events', isOn ? 'EnableRule' : 'DisableRule', { Name: found.name, EventBusName: found.group });
-  const now = await call('scheduler', 'GetSchedule', { Name: found.name, GroupName: found.group });
-  const kept = Object.fromEntries(KEPT.filter((key) => now[key] !== undefined && now[key] !== null).map((key) => [key, now[key]]));
-  return call('scheduler', 'UpdateSchedule', { ...kept, State: isOn ? 'ENABLED' : 'DISABLED' });
 }
 
 /** @param {any} found */
