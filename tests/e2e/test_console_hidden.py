@@ -149,6 +149,25 @@ def test_a_schedule_that_is_paused_keeps_what_is_hidden(which, request):
 
 
 @pytest.mark.parametrize("which", ["redacting", "hiding"])
+def test_lines_of_logs_are_redacted(which, request):
+    server = request.getfixturevalue(which)
+    task = {"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke", "End": True,
+            "Parameters": {"FunctionName": "charge", "Payload": {}}}  # fmt: skip
+    execution = start(server, machine(server, "charging", {"Charge": task}), "charged")
+    assert ended(server.client("stepfunctions"), execution)["status"] == "SUCCEEDED"
+
+    def logged() -> Any:
+        shown = read(server, "run/logs", arn=execution, event=1)
+        return shown["lines"] or (which == "hiding" and "settings hide" in shown["none"])
+
+    assert SECRET not in json.dumps(until(logged, "lines of the log"))
+    found = call(server, "logs", "FilterLogEvents", logGroupName="/aws/lambda/charge")["events"]
+    assert found
+    assert SECRET not in json.dumps(found)
+    assert any(OPEN in one["message"] for one in found) == (which == "redacting")
+
+
+@pytest.mark.parametrize("which", ["redacting", "hiding"])
 def test_causes_of_children_are_redacted(which, request):
     server = request.getfixturevalue(which)
     fail = {"Bad": {"Type": "Fail", "Error": "Refused", "CausePath": "States.JsonToString($)"}}

@@ -304,6 +304,7 @@ def test_a_state_has_the_log_of_its_invocation(server, charge):
     other = read(server, "run/logs", arn=arn, event=begin + end + 1, end=0)
     assert (other["lines"], other["function"]) == ([], None)
     assert "no Lambda function" in other["none"]
+    assert read(server, "run/logs", arn=arn, event=10_000)["error"] == "NotFound"
 
 
 def test_operations_that_are_not_allowed_are_refused(server):

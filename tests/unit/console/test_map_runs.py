@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from statewright.console.redaction import Redactor
-from statewright.console.services.map_runs import concurrency, errors_of
-from statewright.interpreter.map_run.state import FAILED, SUCCEEDED, TIMED_OUT, MapChild
+from types import SimpleNamespace
+from typing import cast
+
+from statewright.config_tables import ConsoleSettings
+from statewright.console.redaction import MASK, Redactor
+from statewright.console.services.map_runs import concurrency, errors_of, page_of, spans_of
+from statewright.interpreter.map_run.state import FAILED, RUNNING, SUCCEEDED, TIMED_OUT, MapChild, MapRunState
 from statewright.payload import Payload
 
 
@@ -50,3 +54,32 @@ def test_a_long_run_has_few_steps():
     assert len(found["most"]) <= 240
     assert set(found["most"]) == {1}
     assert len(concurrency([], 5, 5)["most"]) == 1
+
+
+def test_children_that_failed_come_first_from_a_cursor_on():
+    children = [child(n, FAILED if n % 3 == 0 else SUCCEEDED) for n in range(10)]
+    state = SimpleNamespace(redrive_count=0, status="SUCCEEDED")
+    seen, begin = [], (0, 0)
+    while True:
+        rows, cursor = page_of(cast("MapRunState", state), children, (FAILED, SUCCEEDED), begin, 3)
+        seen.append([one.index for one in rows])
+        if cursor is None:
+            break
+        rank, _, index = cursor.partition(".")
+        begin = int(rank), int(index)
+    assert seen == [[0, 3, 6], [9, 1, 2], [4, 5, 7], [8]]
+
+
+def test_causes_of_errors_are_redacted():
+    hidden = Redactor(ConsoleSettings(redact=("**.password",)))
+    failed = child(0, FAILED, "E", '{"password": "hunter2!", "n": 1}')
+    assert errors_of([failed], hidden)[0]["cause"] == f'{{"password":"{MASK}","n":1}}'
+    assert errors_of([failed], Redactor(ConsoleSettings(payloads="hidden")))[0]["cause"] == MASK
+
+
+def test_a_child_that_runs_again_has_not_stopped():
+    again = child(0, RUNNING)
+    again.started_ms, again.stopped_ms = 20, 10
+    done = child(1, SUCCEEDED)
+    done.started_ms, done.stopped_ms = 5, 9
+    assert spans_of([again, done, child(2, SUCCEEDED)]) == [(20, 0), (5, 9)]

@@ -13,6 +13,8 @@ from statewright.api.operations import App, Call, perform
 from statewright.arn import parse_arn
 from statewright.console.asked import Asked, needed, number
 from statewright.console.context import Console
+from statewright.console.redaction import Redactor
+from statewright.console.services import shown_data
 from statewright.errors import ApiError
 from statewright.interpreter.history import HistoryEvent
 from statewright.payload import Json, JsonObject, JsonTextError, parse_json
@@ -37,10 +39,22 @@ async def logs(console: Console, asked: Asked) -> JsonObject:
     first, last = number(asked.given, "event", 1), number(asked.given, "end", 0)
     events = await console.runs_of(arn).events(arn)
     visit = events[max(0, first - 1) : last or None]
+    if not visit:
+        raise ApiError("NotFound", f"The history has no events from {first} to {last or 'its end'}.", status=404)
     app = console.app_in(parse_arn(arn).region)
     document = await _of_function(app, visit, open_end=not last)
+    if console.redactor.is_hidden and document["function"] is None:
+        document["none"] = "The settings hide payloads, and with them which function this state has called, if any."
     document["machine"] = await _of_machine(app, arn, visit, open_end=not last)
-    shown: JsonObject = console.redactor.answer(document)
+    return _shown(document, console.redactor)
+
+
+def _shown(document: JsonObject, redactor: Redactor) -> JsonObject:
+    """The lines as they may be shown: each of them is a payload."""
+    if document["machine"] is not None:
+        document["machine"] = _shown({**document["machine"], "machine": None}, redactor)
+    lines = [{**one, "text": shown_data.line(redactor, one["text"])} for one in document["lines"]]
+    shown: JsonObject = redactor.answer({**document, "lines": lines})
     return shown
 
 

@@ -7,6 +7,7 @@ known here. The drawing is `graph`'s, so the page computes no geometry.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -220,6 +221,8 @@ async def _schedules(app: App, found: Map) -> None:
             arn = one.arn(app.config)
             found.details[arn] = _words(one.expression)
             found.lead(arn, one.target["Arn"])
+        # Reads of the catalogue do not let the loop go on by themselves.
+        await asyncio.sleep(0)
         if after is None:
             break
 
@@ -250,13 +253,14 @@ async def _machines(app: App, found: Map) -> dict[str, int]:
     for machine in listed:
         found.details[machine.arn] = machine.type.lower()
         view = await app.engine.machines.describe(machine.arn)
+        await asyncio.sleep(0)
         for service, name in named_in(view.definition):
             target = name if name.startswith("arn:") else app.config.arn(service, name)
             found.lead(machine.arn, target)
     return {machine.arn: machine.id for machine in listed}
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=2 * MOST_MACHINES)
 def named_in(definition: str) -> tuple[tuple[str, str], ...]:
     """The resources that the tasks of a definition name, as service and resource, or as service and ARN."""
     try:

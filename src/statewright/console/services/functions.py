@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final
 
 from statewright.api.operations import App
@@ -28,6 +29,8 @@ async def functions(console: Console, asked: Asked) -> JsonObject:
     found: list[Function] = []
     while True:
         page, place = await definitions.page(place, _AT_ONCE)
+        # Reads of the catalogue do not let the loop go on by themselves.
+        await asyncio.sleep(0)
         found += [one for one in page if wanted in one.name.casefold()]
         if len(found) > PAGE_ROWS or place is None:
             break

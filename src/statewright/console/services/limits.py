@@ -12,47 +12,56 @@ from typing import Final
 from statewright.arn import parse_arn
 from statewright.console.asked import Asked, needed, number
 from statewright.console.context import Console
-from statewright.engine.concurrency.semaphores import Permit
+from statewright.engine.concurrency.semaphores import Permit, Semaphore
 from statewright.errors import ApiError
 from statewright.payload import JsonObject
 
 PAGE_ROWS: Final = 50
+MOST_MACHINES: Final = 200
 MOST_PERMITS: Final = 200
 """Holders, and waiters, that one read shows."""
 
 
 async def limits(console: Console, asked: Asked) -> JsonObject:
-    """`{semaphores, next, machines}`; `q` is a part of a name or key."""
+    """`{semaphores, next, total, machines, moreMachines}`; `q` is a part of a name or key."""
     app = console.app_of(asked)
     wanted = asked.given.get("q", "").casefold()
     semaphores = [
-        {
-            "name": one.name, "key": one.key, "limit": one.limit, "held": len(one.holders),
-            "waiting": len(one.waiters),
-            "oldestMs": min((permit.asked_ms for permit in islice(one.waiters.values(), 1)), default=None),
-        }
-        for one in app.engine.semaphores.standing()
+        one for one in app.engine.semaphores.standing()
         if not wanted or wanted in one.name.casefold() or wanted in one.key.casefold()
     ]  # fmt: skip
     # Those that others wait for come first; the rest is by name.
-    semaphores.sort(key=lambda one: one["waiting"] == 0)
+    semaphores.sort(key=lambda one: not one.waiters)
     first = number(asked.given, "cursor", 0)
     following = first + PAGE_ROWS
     machines = [
-        {
-            "arn": one.machine_arn, "name": parse_arn(one.machine_arn).name, "most": one.limit.at_once,
-            "perSecond": one.limit.per_second, "running": one.running, "queued": one.queued,
-        }
-        for one in app.engine.admission.standing()
-        if not wanted or wanted in parse_arn(one.machine_arn).name.casefold()
-    ]  # fmt: skip
+        one for one in app.engine.admission.standing() if wanted in one.machine_arn.rpartition(":")[2].casefold()
+    ]
     return {
-        "semaphores": semaphores[first:following],
+        "semaphores": [_listed(one) for one in semaphores[first:following]],
         "next": str(following) if following < len(semaphores) else None,
         "total": len(semaphores),
-        "machines": machines,
+        "machines": [
+            {
+                "arn": one.machine_arn,
+                "name": one.machine_arn.rpartition(":")[2],
+                "most": one.limit.at_once,
+                "perSecond": one.limit.per_second,
+                "running": one.running,
+                "queued": one.queued,
+            }
+            for one in machines[:MOST_MACHINES]
+        ],
+        "moreMachines": max(0, len(machines) - MOST_MACHINES),
         "nowMs": app.clock.now_ms(),
     }
+
+
+def _listed(one: Semaphore) -> JsonObject:
+    return {
+        "name": one.name, "key": one.key, "limit": one.limit, "held": len(one.holders), "waiting": len(one.waiters),
+        "oldestMs": next((permit.asked_ms for permit in one.waiters.values()), None),
+    }  # fmt: skip
 
 
 async def semaphore(console: Console, asked: Asked) -> JsonObject:

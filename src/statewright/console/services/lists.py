@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
+from heapq import nlargest, nsmallest
+from operator import itemgetter
 from typing import Final, TypeVar
 
 from statewright.console.asked import Asked, Given, number
@@ -36,19 +38,21 @@ def page_of(rows: Iterable[T], name_of: Callable[[T], str], given: Given) -> tup
     Raises: ApiError.
     """
     text, after, most = filtered(given), given.get("cursor", ""), page_size(given)
-    found = sorted((one for one in rows if text in name_of(one).lower()), key=name_of)
-    left = [one for one in found if not after or name_of(one) > after]
-    return left[:most], name_of(left[most - 1]) if len(left) > most else None
+    named = ((name_of(one), one) for one in rows)
+    left = (pair for pair in named if (not after or pair[0] > after) and text in pair[0].lower())
+    # There may be very many, of which a page is sorted.
+    found = nsmallest(most + 1, left, key=itemgetter(0))
+    return [one for _, one in found[:most]], found[most - 1][0] if len(found) > most else None
 
 
 def newest_of(rows: Iterable[T], place_of: Callable[[T], tuple[int, str]], given: Given) -> tuple[list[T], str | None]:
     """As `page_of`, newest first, without a filter: `place_of` is the instant and the id of a row. Raises: ApiError."""
     most = page_size(given)
     instant, _, id_ = given.get("cursor", "").partition(":")
-    found = sorted(rows, key=place_of, reverse=True)
     if instant:
         after = number({"cursor": instant}, "cursor", 0), id_
-        found = [one for one in found if place_of(one) < after]
+        rows = (one for one in rows if place_of(one) < after)
+    found = nlargest(most + 1, rows, key=place_of)
     last = place_of(found[most - 1]) if len(found) > most else None
     return found[:most], f"{last[0]}:{last[1]}" if last is not None else None
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 from weakref import WeakKeyDictionary
 
 from statewright.api.operations import App
 from statewright.arn import MAP_RUN, parse_arn
+from statewright.background import in_thread
 from statewright.console.asked import Asked, Given, needed, number
 from statewright.console.context import Console
 from statewright.console.redaction import Redactor
@@ -58,7 +60,7 @@ _FIRST: Final = (FAILED, TIMED_OUT, ABORTED, PENDING_REDRIVE, RUNNING, SUCCEEDED
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A Map Run as it is now. `state` is only read, within one step of the event loop if the Map Run is open."""
+    """A Map Run as it is now. `state` is only read; in a thread its children one by one, since they may change."""
 
     head: RunHead
     state: MapRunState
@@ -146,14 +148,11 @@ async def map_run(console: Console, asked: Asked) -> JsonObject:
     shown = await engine.map_runs.describe(arn)
     found = await _found(app, arn)
     state, head = found.state, found.head
-    # A redriven child that runs still has the end of its attempt before.
-    spans = [
-        (child.started_ms, 0 if child.status == RUNNING else child.stopped_ms)
-        for child in state.children
-        if child.started_ms
-    ]
-    errors = errors_of(state.children, console.redactor)
     now_ms = app.clock.now_ms()
+    until_ms = state.stopped_ms or now_ms
+    children = list(state.children)
+    errors = await in_thread(app.clock, lambda: errors_of(children, console.redactor))
+    over_time = await in_thread(app.clock, lambda: concurrency(spans_of(children), state.started_ms, until_ms))
     settings = state.settings
     document: JsonObject = {
         "mapRun": shown,
@@ -170,11 +169,18 @@ async def map_run(console: Console, asked: Asked) -> JsonObject:
             "isWritten": state.status == "SUCCEEDED",
         },
         "errors": errors,
+        "concurrency": over_time,
         "nowMs": now_ms,
     }  # fmt: skip
-    end_ms = state.stopped_ms or now_ms
-    document["concurrency"] = await asyncio.to_thread(concurrency, spans, state.started_ms, end_ms)
     return document
+
+
+def spans_of(children: Sequence[MapChild]) -> list[tuple[int, int]]:
+    """The starts and stops of children that have begun, as `concurrency` takes them."""
+    # A redriven child that runs still has the end of its attempt before.
+    return [
+        (child.started_ms, 0 if child.status == RUNNING else child.stopped_ms) for child in children if child.started_ms
+    ]
 
 
 async def _parent(app: App, arn: str) -> JsonObject:
@@ -258,15 +264,19 @@ async def strip(console: Console, asked: Asked) -> JsonObject:
     """`{strip, statuses, total}`: a digit for each child execution by index, its place in `statuses`; of very many,
     the first. `total` is the number of items, which may be in no child yet."""
     arn = needed(asked.given, "arn")
-    found = await _found(_app_of(console, arn), arn)
+    app = _app_of(console, arn)
+    found = await _found(app, arn)
     state = found.state
     children = state.children[:MOST_CELLS]
-    if state.redrive_count and state.status == "RUNNING":
-        text = "".join(str(category(state, child)) for child in children)
-    else:
-        text = "".join(["0123456"[child.status] for child in children])
+    text = await in_thread(app.clock, lambda: _digits(state, children))
     total = max(state.items_read, state.total_items or 0)
     return {"strip": text, "statuses": list(STATUS_NAMES), "children": len(state.children), "total": total}
+
+
+def _digits(state: MapRunState, children: Sequence[MapChild]) -> str:
+    if state.redrive_count and state.status == "RUNNING":
+        return "".join(str(category(state, child)) for child in children)
+    return "".join(["0123456"[child.status] for child in children])
 
 
 async def items(console: Console, asked: Asked) -> JsonObject:
@@ -276,7 +286,8 @@ async def items(console: Console, asked: Asked) -> JsonObject:
     """
     given = asked.given
     arn = needed(given, "arn")
-    found = await _found(_app_of(console, arn), arn)
+    app = _app_of(console, arn)
+    found = await _found(app, arn)
     state = found.state
     limit = max(1, min(number(given, "limit", PAGE_ROWS), MOST_ROWS))
     order = _order(given)
@@ -285,21 +296,34 @@ async def items(console: Console, asked: Asked) -> JsonObject:
         wanted = number(given, "item", 0)
         chosen = state.children[wanted : wanted + 1]
         return {"items": [_row(found, arn, child, console.redactor) for child in chosen], "next": None}
-    rows: list[JsonObject] = []
+    children = list(state.children)
+    chosen, following = await in_thread(app.clock, lambda: page_of(state, children, order, (rank, after), limit))
+    return {"items": [_row(found, arn, child, console.redactor) for child in chosen], "next": following}
+
+
+def page_of(
+    state: MapRunState, children: Sequence[MapChild], order: Sequence[int], begin: tuple[int, int], limit: int
+) -> tuple[list[MapChild], str | None]:
+    """Children by statuses in an order, then by index, from a place in the order and an index on; and the cursor of
+    those that follow.
+    """
+    rank, after = begin
+    rows: list[MapChild] = []
     for place in range(rank, len(order)):
-        for child in _of_category(state, order[place], after):
+        wanted = limit + 1 - len(rows)
+        for child in islice(_of_category(state, children, order[place], after), wanted):
             if len(rows) == limit:
-                return {"items": rows, "next": f"{place}.{child.index}"}
-            rows.append(_row(found, arn, child, console.redactor))
+                return rows, f"{place}.{child.index}"
+            rows.append(child)
         after = 0
-    return {"items": rows, "next": None}
+    return rows, None
 
 
-def _of_category(state: MapRunState, wanted: int, after: int) -> list[MapChild]:
+def _of_category(state: MapRunState, children: Sequence[MapChild], wanted: int, after: int) -> Iterator[MapChild]:
     """The children of a status from an index on."""
     if state.redrive_count and state.status == "RUNNING":
-        return [child for child in state.children[after:] if category(state, child) == wanted]
-    return [child for child in state.children[after:] if child.status == wanted]
+        return (child for child in islice(children, after, None) if category(state, child) == wanted)
+    return (child for child in islice(children, after, None) if child.status == wanted)
 
 
 def _order(given: Given) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ Owns what no operation shows: instants to come, expressions in words, the last o
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import tzinfo
 from typing import Final
@@ -130,6 +131,8 @@ async def _in_order(app: App, after: str) -> AsyncIterator[Schedule | Rule]:
         found, place = await app.services.scheduler.list_schedules(None, "", None, place, _PAGE)
         for one in found:
             yield one
+        # Reads of the catalogue do not let the loop go on by themselves.
+        await asyncio.sleep(0)
         if place is None:
             break
     buses = app.services.buses

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
+from heapq import nsmallest
+from operator import itemgetter
 from typing import Final
 
 from statewright.api.operations import App
@@ -17,6 +19,7 @@ from statewright.asl.program import Program, TaskDef
 from statewright.console.asked import Asked, Given, number
 from statewright.console.context import Console
 from statewright.console.lists.filters import cursor_of, place_of
+from statewright.engine.concurrency.semaphores import Permit, Semaphore
 from statewright.engine.engine import Engine
 from statewright.engine.executions.live import LiveExecution, decode_live
 from statewright.engine.executions.views import Head
@@ -50,14 +53,15 @@ async def waiting(console: Console, asked: Asked) -> JsonObject:
     engine = app.engine
     now_ms = app.clock.now_ms()
     before_ms = now_ms - number(given, "older", 0)
-    permits = list(_permits(engine))
+    semaphores = engine.semaphores.standing()
     standing = engine.admission.standing()
     document: JsonObject = {
-        "permits": len(permits), "starts": sum(one.queued for one in standing), "nowMs": now_ms,
+        "permits": sum(len(one.waiters) for one in semaphores), "starts": sum(one.queued for one in standing),
+        "nowMs": now_ms,
         "listed": None, "running": None, "leftOut": 0,
     }  # fmt: skip
     if kind == "permits":
-        return {**document, **_page(_chosen(permits, given, before_ms), given)}
+        return {**document, **_permits(semaphores, given, before_ms)}
     if kind == "starts":
         rows = [row async for row in _starts(app, given)]
         return {**document, **_page(_chosen(rows, given, before_ms), given)}
@@ -88,19 +92,32 @@ def _page(rows: Sequence[JsonObject], given: Given) -> JsonObject:
 # ------------------------------------------------------------------ permits and starts
 
 
-def _permits(engine: Engine) -> Iterable[JsonObject]:
-    for semaphore in engine.semaphores.standing():
-        for place, permit in enumerate(semaphore.waiters.values(), 1):
-            yield {
-                **_execution(permit.execution_arn),
-                "kind": "permit",
-                "state": permit.state,
-                "what": semaphore.name,
-                "key": semaphore.key,
-                "place": place,
-                "sinceMs": permit.asked_ms,
-                "deadlineMs": permit.call.deadline_ms if permit.call is not None else None,
-            }
+def _permits(semaphores: Sequence[Semaphore], given: Given, before_ms: int) -> JsonObject:
+    """A page of the waits for permits. There may be very many, of which only those of the page become rows."""
+    wanted = given.get("q", "").casefold()
+    first = number(given, "cursor", 0)
+    following = first + PAGE_ROWS
+    waits = (
+        (permit.asked_ms, permit.number, place, permit, semaphore)
+        for semaphore in semaphores
+        for place, permit in enumerate(semaphore.waiters.values(), 1)
+        if permit.asked_ms <= before_ms and (not wanted or _names(permit, semaphore, wanted))
+    )
+    found = nsmallest(following + 1, waits, key=itemgetter(0, 1))
+    rows = [
+        {
+            **_execution(permit.execution_arn), "kind": "permit", "state": permit.state, "what": semaphore.name,
+            "key": semaphore.key, "place": place, "sinceMs": permit.asked_ms,
+            "deadlineMs": permit.call.deadline_ms if permit.call is not None else None,
+        }
+        for _, _, place, permit, semaphore in found[first:following]
+    ]  # fmt: skip
+    return {"rows": rows, "next": str(following) if len(found) > following else None}
+
+
+def _names(permit: Permit, semaphore: Semaphore, wanted: str) -> bool:
+    names = (permit.execution_arn.split(":", 6)[-1], permit.state, semaphore.name)
+    return any(wanted in one.casefold() for one in names)
 
 
 async def _starts(app: App, given: Given) -> AsyncIterator[JsonObject]:
@@ -110,6 +127,9 @@ async def _starts(app: App, given: Given) -> AsyncIterator[JsonObject]:
         if not one.queued or given.get("machine") not in (None, "", one.machine_arn):
             continue
         for place, execution in enumerate(engine.admission.queued(one.machine_arn, _ROWS_AT_ONCE), 1):
+            if not place % _YIELD_EVERY:
+                # A point read of SQLite does not let the loop go on by itself.
+                await asyncio.sleep(0)
             row = await engine.store.executions.row(execution)
             if row is not None:
                 yield {
@@ -138,12 +158,18 @@ async def _tasks(app: App, given: Given, before_ms: int) -> JsonObject:
     found: list[JsonObject] = []
     following: Started | None = None
     loaded, left_out = 0, 0
-    for row in rows:
+    with_tokens: dict[tuple[int, str], bool] = {}
+    for place, row in enumerate(rows):
+        if not place % _ROWS_AT_ONCE:
+            await asyncio.sleep(0)
         if after is not None and (row.started_ms, row.id) <= after:
             continue
         head = Head.decode(row.head)
         _, program = await engine.machines.programs.prepared(head.machine_id, head.revision_id)
-        if not _has_tokens(program):
+        revision = head.machine_id, head.revision_id
+        if revision not in with_tokens:
+            with_tokens[revision] = _has_tokens(program)
+        if not with_tokens[revision]:
             continue
         if len(found) >= PAGE_ROWS or loaded >= MOST_LOADED:
             break
@@ -179,7 +205,9 @@ async def _running(engine: Engine, before_ms: int) -> tuple[list[Row], bool]:
         if token is None:
             break
     rows: list[Row] = []
-    for parent in parents:
+    for place, parent in enumerate(parents):
+        if not place % _YIELD_EVERY:
+            await asyncio.sleep(0)
         after: Started | None = (before_ms, _LAST_ID)
         while after is not None:
             page = await engine.store.executions.list_rows(parent, status="RUNNING", after=after, limit=_ROWS_AT_ONCE)

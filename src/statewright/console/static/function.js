@@ -13,7 +13,7 @@ import { GroupLog } from './log_view.js';
 import { Problem, Tabs } from './parts.js';
 import { useRead } from './reading.js';
 import { format } from './route.js';
-import { At, changed, lastOf } from './service_parts.js';
+import { At, changed, lastOf, Missing } from './service_parts.js';
 import { useCall } from './use_call.js';
 
 const EVERY_MS = 2000;
@@ -25,7 +25,7 @@ export function Page({ route, server }) {
   const name = route.id;
   const { found, problem, again } = useRead('function', { name }, { every: EVERY_MS });
   const [isLimited, setLimited] = useState(false);
-  if (problem && !found) return html`<div class="empty"><h1>There is no such function</h1><p class="fail">${problem.message}</p><p><a href=${format('functions')}>All functions</a></p></div>`;
+  if (problem && !found) return html`<${Missing} problem=${problem} again=${again} what="function"><a href=${format('functions')}>All functions</a><//>`;
   if (!found) return html`<p class="faint pad">Reading…</p>`;
   const tab = TABS.some(([key]) => key === route.query.tab) ? route.query.tab : 'invoke';
   const settings = found.configuration;

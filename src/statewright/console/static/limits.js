@@ -36,12 +36,12 @@ function All({ route, q, cursor, server }) {
     : html`<div class="pad">${q ? 'No semaphore matches.' : html`<p>No permit is in use. A Task with the resource <code>arn:aws:states:::statewright:acquire</code> makes a semaphore; <code>statewright limit list</code> shows the same.</p>`}</div>`}</section>
       <${Pages} route=${route} next=${found.next} />
       <section class="card scroll"><div class="cardhead"><h2>State machines</h2><span class="faint">with a limit of executions</span></div>
-      ${found.machines.length ? html`<table class="list"><thead><tr><th>Name</th><th>Running</th><th class="end">Starts a second</th><th class="end">Queued</th><th></th></tr></thead><tbody>${found.machines.slice(0, 200).map((/** @type {any} */ one) => html`<tr key=${one.arn}>
+      ${found.machines.length ? html`<table class="list"><thead><tr><th>Name</th><th>Running</th><th class="end">Starts a second</th><th class="end">Queued</th><th></th></tr></thead><tbody>${found.machines.map((/** @type {any} */ one) => html`<tr key=${one.arn}>
         <td class="name roomy"><a href=${format('executions', '', { machine: one.arn })}><bdi>${one.name}</bdi></a></td>
         <td><${Capacity} used=${one.running} limit=${one.most} label=${one.most ? `${one.running} of ${one.most} executions run` : `${one.running} executions run`} words=${one.most ? `${count(one.running)} of ${count(one.most)}` : `${count(one.running)}, no limit`} /></td>
         <td class="end">${one.perSecond ?? html`<span class="faint">no limit</span>`}</td>
         <td class="end">${one.queued ? html`<a class="link" href=${format('waiting', '', { kind: 'starts', q: one.name })}>${count(one.queued)}</a>` : 0}</td>
-        <td class="end">${server?.mayWrite ? html`<button class="action small" onClick=${() => setEdited(one)}>Change</button>` : null}</td></tr>`)}</tbody></table>`
+        <td class="end">${server?.mayWrite ? html`<button class="action small" onClick=${() => setEdited(one)}>Change</button>` : null}</td></tr>`)}</tbody></table>${found.moreMachines ? html`<p class="faint pad">${count(found.moreMachines)} more are not shown: search for a part of the name.</p>` : null}`
     : html`<div class="pad"><p>${q ? 'No state machine with a limit matches.' : html`No state machine has a limit. Its tag <code>${MOST}</code> gives it one.`}</p></div>`}</section>`}
     ${edited ? html`<${MachineLimit} one=${edited} onClose=${() => setEdited(null)} again=${again} />` : null}`;
 }

@@ -11,7 +11,7 @@ import { go } from './navigation.js';
 import { Problem } from './parts.js';
 import { useRead } from './reading.js';
 import { format } from './route.js';
-import { changed, lastOf, Pages } from './service_parts.js';
+import { changed, lastOf, Missing, Pages } from './service_parts.js';
 import { Strip } from './strip.js';
 import { toleranceOf } from './tolerance.js';
 
@@ -28,7 +28,7 @@ export function Page({ route, server }) {
   const status = found?.mapRun.status;
   if (found && isOpen !== (status === 'RUNNING')) setOpen(status === 'RUNNING');
   if (problem && !found) {
-    return html`<div class="empty"><h1>There is no such Map Run</h1><p class="fail">${problem.message}</p><p>Map Runs are linked from the states of an execution, and shown by <code>statewright map-run show</code>.</p></div>`;
+    return html`<${Missing} problem=${problem} again=${again} what="Map Run">Map Runs are linked from the states of an execution, and shown by <code>statewright map-run show</code>.<//>`;
   }
   if (!found) return html`<p class="faint pad">Reading…</p>`;
   const run = found.mapRun;

@@ -10,7 +10,7 @@ import { go } from './navigation.js';
 import { Problem, Tabs } from './parts.js';
 import { useRead } from './reading.js';
 import { format } from './route.js';
-import { Ago, At, changed, lastOf } from './service_parts.js';
+import { Ago, At, changed, lastOf, Missing } from './service_parts.js';
 import { Move, Send } from './queue_dialogs.js';
 import { firstOf, meanings, opened, policies } from './queue_words.js';
 import { useCall } from './use_call.js';
@@ -24,7 +24,7 @@ export function Page({ route, server }) {
   const name = route.id;
   const { found, problem, again } = useRead('queue', { name }, { every: EVERY_MS });
   const [dialog, setDialog] = useState('');
-  if (problem && !found) return html`<div class="empty"><h1>There is no such queue</h1><p class="fail">${problem.message}</p><p><a href=${format('queues')}>All queues</a></p></div>`;
+  if (problem && !found) return html`<${Missing} problem=${problem} again=${again} what="queue"><a href=${format('queues')}>All queues</a><//>`;
   if (!found) return html`<p class="faint pad">Reading…</p>`;
   const tab = TABS.some(([key]) => key === route.query.tab) ? route.query.tab : 'messages';
   const isTarget = found.sources > 0;

@@ -3,6 +3,7 @@
 import { html, useEffect, useRef, useState } from './vendor.js';
 import { ago, duration, instant, iso } from './format.js';
 import { go } from './navigation.js';
+import { Problem } from './parts.js';
 import { format } from './route.js';
 
 const REST_MS = 250;
@@ -31,6 +32,12 @@ export function Pages({ route, next, words = 'Next page' }) {
   if (!next && !route.query.cursor) return null;
   return html`<p class="filters">${route.query.cursor ? html`<a class="action" href=${changed(route, {})}>First page</a>` : null}
     ${next ? html`<a class="action" href=${changed(route, { cursor: next })}>${words}</a>` : null}</p>`;
+}
+
+/** What a page says instead of a resource that could not be read: that there is none, or what went wrong. @param {{problem: any, again: () => void, what: string, children?: any}} props */
+export function Missing({ problem, again, what, children }) {
+  const isAnswer = problem.status >= 400 && problem.status < 500;
+  return isAnswer ? html`<div class="empty"><h1>There is no such ${what}</h1><p class="fail">${problem.message}</p><p>${children}</p></div>` : html`<${Problem} problem=${problem} again=${again} />`;
 }
 
 /** How long ago, with the instant. @param {{ms: number | null | undefined, now: number}} props */
