@@ -125,9 +125,17 @@ async def call(console: Console, asked: Asked) -> JsonObject:
     elif operation not in READING.get(service, ()):
         raise ApiError("AccessDenied", f"The console does not call {operation[:60]} of {service[:40]}.", status=403)
     app = console.app_in(text_of(body, "region", ""))
-    request = Call(service, operation, asked.request_id, access_key=asked.caller.access_key or None)
-    answer = await perform(app, request, body.get("request", {}))
-    return redacted(console.redactor, service, operation, shown(answer))
+    request = body.get("request", {})
+    by = Call(service, operation, asked.request_id, access_key=asked.caller.access_key or None)
+    answer = shown(await perform(app, by, request))
+    found: JsonObject = redacted(console.redactor, service, operation, answer)
+    if operation == "DescribeExecution":
+        found = await console.hide(request["executionArn"], found)
+    if operation == "FilterLogEvents" and request.get("filterPattern"):
+        # The pattern may have met what is hidden.
+        pairs = zip(found["events"], answer["events"], strict=True)
+        found = {**found, "events": [new for new, old in pairs if new == old]}
+    return found
 
 
 def _named(request: Json) -> str:

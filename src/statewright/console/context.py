@@ -11,6 +11,7 @@ from statewright.api.operations import App
 from statewright.arn import EXECUTION, EXPRESS, parse_arn
 from statewright.console.asked import Asked
 from statewright.console.figures.surveys import Surveys
+from statewright.console.hidden_values import HiddenValues
 from statewright.console.hub import Hub
 from statewright.console.project import ProjectBoard
 from statewright.console.recording.recorder import ExpressRecorder, no_recording
@@ -20,7 +21,7 @@ from statewright.console.simulations.runner import Simulations
 from statewright.console.subjects import Polls
 from statewright.errors import ApiError
 from statewright.interpreter.history import HistoryEvent
-from statewright.payload import JsonObject
+from statewright.payload import Json, JsonObject
 
 
 class RunSource(Protocol):
@@ -55,6 +56,7 @@ class Console:
     _runs: dict[str, Runs] = field(default_factory=dict)
     _surveys: dict[str, Surveys] = field(default_factory=dict)
     _recorders: dict[str, ExpressRecorder] = field(default_factory=dict)
+    _hidden: dict[str, HiddenValues] = field(default_factory=dict)
     redactor: Redactor = field(init=False)
     """Hides payloads; everything that shows one asks it."""
     _simulations: Simulations | None = None
@@ -111,6 +113,23 @@ class Console:
         if region not in self._recorders:
             self._recorders[region] = ExpressRecorder(app.engine, self.redactor)
         return self._recorders[region]
+
+    def hidden_of(self, app: App) -> HiddenValues:
+        """The values that histories of an application's region hide."""
+        region = app.config.region
+        if region not in self._hidden:
+            self._hidden[region] = HiddenValues(app.engine, self.redactor)
+        return self._hidden[region]
+
+    async def hide(self, arn: str, value: Json) -> Json:
+        """A document about a Standard execution, without the values that its history hides.
+
+        Raises: ApiError (`InvalidArn`, `ExecutionDoesNotExist`).
+        """
+        app = self.app_of_run(arn)
+        row = await app.engine.names.row_of(arn)
+        values = await self.hidden_of(app).of(row.id, row.stopped_ms)
+        return value if values is None else values.value(value)
 
     def source_of(self, arn: str) -> RunSource:
         """Reads an execution: a Standard one, or an Express one that was recorded.

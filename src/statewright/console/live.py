@@ -17,10 +17,10 @@ from statewright.arn import EXECUTION, parse_arn
 from statewright.clock import Clock
 from statewright.console.asked import Asked, Lines, needed
 from statewright.console.context import Console
+from statewright.console.hidden_values import HiddenValues
 from statewright.console.hub import LIST_PAUSE_MS, PAUSE_MS, Hub, ListWatch, RunWatch
-from statewright.console.lists.executions import listed
+from statewright.console.lists.executions import row_of
 from statewright.console.project import ProjectBoard
-from statewright.console.redaction import Redactor
 from statewright.console.runs import Runs
 from statewright.console.subjects import NEVER_MS, Fingerprint, PolledSubject, Subject
 from statewright.errors import ApiError
@@ -98,7 +98,7 @@ class ListSubject:
     app: App
     hub: Hub
     watch: ListWatch
-    redactor: Redactor
+    hidden: HiddenValues
     pause_ms: int = 0
     _told_ms: int = 0
     _is_busy: bool = False
@@ -133,7 +133,7 @@ class ListSubject:
                 row = await engine.names.express_row_of(arn)
         except ApiError:
             return None
-        return listed(engine.listing.view(row), self.redactor)
+        return await row_of(self.hidden, engine.listing.view(row))
 
     def close(self) -> None:
         """See `Subject`."""
@@ -193,7 +193,7 @@ def _run(console: Console, name: str, _asked: Asked, wake: asyncio.Event) -> Sub
 def _list(console: Console, name: str, asked: Asked, wake: asyncio.Event) -> Subject:
     app = console.app_of(asked)
     hub = console.hub_of(app)
-    return ListSubject(name, app, hub, hub.watch_list(wake), console.redactor)
+    return ListSubject(name, app, hub, hub.watch_list(wake), console.hidden_of(app))
 
 
 def _project(console: Console, name: str, _asked: Asked, _wake: asyncio.Event) -> Subject:

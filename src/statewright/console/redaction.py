@@ -6,7 +6,9 @@
 3. Within one history, the same value is hidden wherever it occurs in data: a state may have given it another name, or
    an error may quote it. That needs a value that is not found by accident, of `LEAST_SECRET` characters.
 4. A text that begins as JSON but cannot be read, since it was cut, is hidden whole if it has a name of a pattern.
-5. What Secrets Manager answers is always hidden (`ALWAYS`).
+5. A text that is no JSON has no paths: what follows the last name of a pattern and `=`, `:` or `>` is hidden to the end
+   of the line, and to the end of the text if it opens a bracket.
+6. What Secrets Manager answers is always hidden (`ALWAYS`).
 
 Everything here is about showing: nothing that is stored or executed changes.
 """
@@ -31,6 +33,8 @@ _DEEPEST: Final = 300
 _PLAIN: Final = re.compile(r"[A-Za-z0-9 _.:,;@+=#*!?-]+")
 _BEGIN: Final = re.compile(r"\s*(?:\{\s*[\"}]|\[)")
 _MOST_TRANSITIONS: Final = 20_000
+_LONGEST_PIECE: Final = 60
+"""Characters that a `*` stands for in a name within a text that is no JSON."""
 STRUCTURE: Final = frozenset({
     "name", "index", "length", "state", "location", "resource", "resourceType", "region", "roleArn", "resourceArn",
     "mapRunArn", "redriveCount", "timeoutInSeconds", "heartbeatInSeconds", "taskCredentials",
@@ -99,6 +103,14 @@ class Redactor:
         every = [steps_of(one) for one in (*ALWAYS, *settings.redact)]
         self._matcher = _Matcher([tuple(None if step == "**" else _glob(step) for step in steps) for steps in every])
         self._words = _words_of(every)
+        self._named = _named(every)
+
+    def may_hide(self, text: str) -> bool:
+        """False if a text has no name of a pattern; nearly all payloads have none."""
+        if self._words is None or "\\u" in text:
+            return True
+        lowered = text.lower()
+        return any(word in lowered for word in self._words)
 
     def text(self, payload: str) -> str:
         """A payload, a JSON text or any other, as it may be shown."""
@@ -112,10 +124,8 @@ class Redactor:
             return [None if one is None else MASK for one in payloads]
         secrets: set[str] = set()
         shown = [None if one is None else self._text(one, secrets) for one in payloads]
-        if not secrets:
-            return shown
-        hide = _Values(secrets).text
-        return [None if one is None else hide(one) for one in shown]
+        values = _values_of(secrets)
+        return shown if values is None else [None if one is None else values.text(one) for one in shown]
 
     def value(self, value: Json) -> Json:
         """A document as it may be shown."""
@@ -125,9 +135,10 @@ class Redactor:
         """An answer of an operation, whose texts may be payloads; with hidden payloads, those that are JSON are."""
         secrets: set[str] = set()
         shown = self._walk(secrets).value(value, self._matcher.start, 0)
-        if secrets:
-            # The cause of a failure may quote what its input had.
-            shown = _Values(secrets).value(shown)
+        # The cause of a failure may quote what its input had.
+        values = _values_of(secrets)
+        if values is not None:
+            shown = values.value(shown)
         return _without_documents(shown) if self.is_hidden else shown
 
     def events(self, events: Sequence[HistoryEvent]) -> list[HistoryEvent]:
@@ -147,19 +158,12 @@ class Redactor:
         return _with(event, changed)
 
     def _text(self, payload: str, secrets: set[str] | None) -> str:
-        if not self._may_have(payload):
+        if not self.may_hide(payload):
             return payload
         return self._walk(secrets).text(payload, self._matcher.start, 0)
 
     def _walk(self, secrets: set[str] | None) -> _Walk:
-        return _Walk(self._matcher, self._may_have, secrets)
-
-    def _may_have(self, text: str) -> bool:
-        """False if a text has no name of a pattern; nearly all payloads have none."""
-        if self._words is None or "\\u" in text:
-            return True
-        lowered = text.lower()
-        return any(word in lowered for word in self._words)
+        return _Walk(self._matcher, self.may_hide, self._named, secrets)
 
 
 class RunRedaction:
@@ -168,8 +172,13 @@ class RunRedaction:
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
         self._secrets: set[str] = set()
-        self._values: _Values | None = None
-        self._latest: _Values | None = None
+        self._values: Values | None = None
+        self._latest: Values | None = None
+
+    @property
+    def values(self) -> Values | None:
+        """The values that were hidden so far, to hide them elsewhere; None if there are none."""
+        return self._values
 
     @property
     def has_more(self) -> bool:
@@ -180,11 +189,11 @@ class RunRedaction:
         """Events that follow those noted before, as they may be shown."""
         found: set[str] = set()
         shown = [self._redactor.event(event, found) for event in events]
-        more = {one for one in found if len(one) >= LEAST_SECRET} - self._secrets
-        self._latest = _Values(more) if more else None
-        if more:
+        more = found - self._secrets
+        self._latest = _values_of(more)
+        if self._latest is not None:
             self._secrets |= more
-            self._values = _Values(self._secrets)
+            self._values = _values_of(self._secrets)
         return shown if self._values is None else [self._values.event(event) for event in shown]
 
     def again(self, shown: Sequence[HistoryEvent]) -> list[HistoryEvent]:
@@ -198,7 +207,8 @@ class _Walk:
     """One walk through a document; `secrets` takes the texts of what was hidden."""
 
     matcher: _Matcher
-    may_have: Callable[[str], bool]
+    may_hide: Callable[[str], bool]
+    named: re.Pattern[str] | None
     secrets: set[str] | None
 
     def value(self, value: Json, places: _Places, depth: int) -> Json:
@@ -229,16 +239,19 @@ class _Walk:
         """A text, which may itself be JSON: at its path, and a document of its own."""
         inner = _document(text, scalars=depth == 0)
         if inner is None:
-            return MASK if _begins_as_document(text) and self.may_have(text) else text
+            if _begins_as_document(text) and self.may_hide(text):
+                return MASK
+            return text if self.named is None else self.named.sub(rf"\1{MASK}", text)
         shown = self.value(inner, places | self.matcher.start, depth + 1)
         return text if shown is inner else dump_json(shown)
 
 
-class _Values:
-    """Hides values themselves, within texts and where they stand alone."""
+class Values:
+    """Hides values themselves, within texts and where they stand alone. `size` is their length together."""
 
     def __init__(self, secrets: set[str]) -> None:
         self._all = secrets
+        self.size: Final = sum(map(len, secrets))
         longest = sorted(secrets, key=lambda one: (-len(one), one))[:MOST_WITHIN]
         # Others are written with escapes in JSON, in one of several ways.
         are_plain = len(secrets) <= MOST_WITHIN and all(_PLAIN.fullmatch(one) for one in secrets)
@@ -292,6 +305,12 @@ class _Values:
         return self._within.sub(MASK, text) if self._within.search(text) else text
 
 
+def _values_of(secrets: set[str]) -> Values | None:
+    """The values that are not found by accident; None if there are none."""
+    lasting = {one for one in secrets if len(one) >= LEAST_SECRET}
+    return Values(lasting) if lasting else None
+
+
 def _glob(step: str) -> re.Pattern[str]:
     # In ASCII alone: else `s` would be the long s of old prints, too, which `_words_of` does not know.
     flags = re.IGNORECASE | re.DOTALL | (re.ASCII if step.isascii() else 0)
@@ -302,13 +321,33 @@ def _words_of(patterns: Iterable[Sequence[str]]) -> tuple[str, ...] | None:
     """Texts, in lower case, of which a payload with something to hide has one; None if nothing can be said."""
     found = set()
     for steps in patterns:
-        pieces = [piece for step in steps if step != "**" for piece in step.split("*") if piece.isascii()]
-        best = max(pieces, key=len, default="")
-        # A name outside ASCII may fold to other characters, and quotes and backslashes are escaped in JSON.
-        if not best or any(character in best for character in '"\\/'):
-            return None
-        found.add(best.lower())
+        # All of a path is in a document, but a text that is no JSON may have its last name alone.
+        for part in (steps, _last_name(steps)):
+            pieces = [piece for step in part if step != "**" for piece in step.split("*") if piece.isascii()]
+            best = max(pieces, key=len, default="")
+            # A name outside ASCII may fold to other characters, and quotes and backslashes are escaped in JSON.
+            if (part and not best) or any(character in best for character in '"\\/'):
+                return None
+            if part:
+                found.add(best.lower())
     return tuple(found)
+
+
+def _last_name(steps: Sequence[str]) -> tuple[str, ...]:
+    """The last step of a pattern that names something; empty if none does."""
+    return next(((step,) for step in reversed(steps) if step.strip("*")), ())
+
+
+def _named(patterns: Iterable[Sequence[str]]) -> re.Pattern[str] | None:
+    """A name of a pattern in a text that is no JSON, with all before the value as group 1, and the value."""
+    within = rf"[\w.-]{{0,{_LONGEST_PIECE}}}"
+    names = {within.join(map(re.escape, one.split("*"))) for steps in patterns for one in _last_name(steps)}
+    if not names:
+        return None
+    # Quotes may be escaped, and the value may stand on the next line.
+    before = rf"(?<![\w-])(?:{'|'.join(sorted(names))})[\\\"')\]]{{0,8}}\s*(?:=>|:=|[=:>])\s*"
+    bracket, quoted = r"[\\\"']*[\[{(|<].*", r"\\*(?:\"[^\"]*|'[^']*)[^\r\n]*"
+    return re.compile(rf"({before})(?:{bracket}|{quoted}|[^\r\n]+)", re.IGNORECASE | re.DOTALL)
 
 
 def _document(text: str, *, scalars: bool = False) -> Json:

@@ -63,6 +63,48 @@ def test_a_document_that_was_cut_is_hidden_whole():
     assert redactor().text('{"a": 1, "b": "hunt') == '{"a": 1, "b": "hunt'
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("login failed: password=hunter2 (ada)\nat line 2", f"login failed: password={MASK}\nat line 2"),
+        ("Password: hunter2 with spaces", f"Password: {MASK}"),
+        ("X-Auth-Token: Bearer hunter2", f"X-Auth-Token: {MASK}"),
+        ("answered {'password': 'hunter2'}", f"answered {{'password': {MASK}"),
+        ('INFO {"password": "hunter2"}', f'INFO {{"password": {MASK}'),
+        ('INFO {\\"password\\": \\"hunter2\\"}', f'INFO {{\\"password\\": {MASK}'),
+        ('INFO {"password": {\n  "deep": "hunter2"\n}}', f'INFO {{"password": {MASK}'),
+        ("<password>hunter2</password>", f"<password>{MASK}"),
+        ("password:\n  hunter2\nnext", f"password:\n  {MASK}\nnext"),
+        ('password="one\nhunter2"\nnext', f"password={MASK}\nnext"),
+        ("GET /?password=hunter2&n=1", f"GET /?password={MASK}"),
+        ("SecretString=hunter2", f"SecretString={MASK}"),
+    ],
+)
+def test_what_follows_a_name_in_a_text_is_hidden(text, shown):
+    assert redactor().text(text) == shown
+    assert json.loads(redactor().text(json.dumps({"errorMessage": text}))) == {"errorMessage": shown}
+
+
+@pytest.mark.parametrize("text", ["the password is wrong", "my_password=x", "passwords: 3", "password=", "stop=1"])
+def test_a_text_without_a_value_of_a_name_is_the_same(text):
+    assert redactor().text(text) is text
+
+
+@pytest.mark.parametrize(
+    "text", ["token " * 20_000, "token" * 40_000, "x-" * 100_000 + "-token", "password" + " " * 100_000]
+)
+def test_long_texts_are_looked_through_once(text):
+    assert redactor("**.password", "**.*token*", "**.x-*-token").text(text) is text
+
+
+def test_values_that_are_found_everywhere_are_hidden_at_their_paths_alone():
+    given = (json.dumps({"password": "", "top": 1}), '{"a":11}', "E1", "no password")
+    empty = json.dumps({"password": MASK, "top": MASK}, ensure_ascii=False, separators=(",", ":"))
+    assert redactor().texts(given) == [empty, *given[1:]]
+    answer = {"input": '{"password":""}', "cause": "abc", "status": "FAILED"}
+    assert redactor().answer(answer) == {**answer, "input": f'{{"password":"{MASK}"}}'}
+
+
 def test_what_secrets_manager_answers_is_always_hidden():
     shown = Redactor().text(json.dumps({"Name": "n", "SecretString": json.dumps({"key": SECRET})}))
     assert json.loads(shown) == {"Name": "n", "SecretString": MASK}

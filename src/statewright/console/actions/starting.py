@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from statewright.arn import MACHINE, parse_arn
+from statewright.arn import EXECUTION, MACHINE, parse_arn
 from statewright.console.asked import Asked, needed, number
 from statewright.console.context import Console
 from statewright.engine.executions.forks import Wish
@@ -47,8 +47,9 @@ async def machine_inputs(console: Console, asked: Asked) -> JsonObject:
         for row in taken:
             view = engine.listing.view(row)
             if view.input not in found and len(found) < MOST_INPUTS:
+                is_short = len(view.input) <= LONGEST_INPUT
                 found[view.input] = {
-                    "text": console.redactor.text(view.input) if len(view.input) <= LONGEST_INPUT else None,
+                    "text": await _shown(console, view.execution_arn, view.input) if is_short else None,
                     "length": len(view.input), "name": view.name, "arn": view.execution_arn, "status": view.status,
                     "startedMs": view.started_ms,
                 }  # fmt: skip
@@ -63,7 +64,15 @@ async def run_input(console: Console, asked: Asked) -> JsonObject:
     arn = needed(asked.given, "arn")
     engine = console.app_of_run(arn).engine
     view = engine.listing.view(await engine.names.row_of(arn))
-    return {"input": console.redactor.text(view.input), "machineArn": view.machine_arn, "type": view.type}
+    return {"input": await _shown(console, arn, view.input), "machineArn": view.machine_arn, "type": view.type}
+
+
+async def _shown(console: Console, arn: str, payload: str) -> str:
+    """A payload of an execution as it may be shown; those of Express executions have no history."""
+    shown = console.redactor.text(payload)
+    if parse_arn(arn).kind == EXECUTION:
+        shown = str(await console.hide(arn, shown))
+    return shown
 
 
 async def fork_moment(console: Console, asked: Asked) -> JsonObject:
@@ -80,8 +89,8 @@ async def fork_moment(console: Console, asked: Asked) -> JsonObject:
     events = await console.runs_of(arn).events(arn)
     repeats = repeated(_from(events, state, visit))
     return {
-        "input": console.redactor.text(moment.input.text),
-        "variables": console.redactor.text(dump_json(moment.variables)),
+        "input": await _shown(console, arn, moment.input.text),
+        "variables": await _shown(console, arn, dump_json(moment.variables)),
         "repeats": repeats[:MOST_REPEATS],
         "more": max(0, len(repeats) - MOST_REPEATS),
     }

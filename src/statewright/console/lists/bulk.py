@@ -14,9 +14,9 @@ from statewright.api.operations import App, Call, perform
 from statewright.arn import EXECUTION, parse_arn
 from statewright.console.asked import Asked, Lines, document, text_of
 from statewright.console.context import Console
+from statewright.console.hidden_values import HiddenValues
 from statewright.console.lists.filters import Filters, filters_of
-from statewright.console.lists.search import revealed_by, slices
-from statewright.console.redaction import Redactor
+from statewright.console.lists.search import slices
 from statewright.engine.executions.views import ExecutionView
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject
@@ -47,7 +47,7 @@ async def preview(console: Console, asked: Asked) -> Lines:
     given = body.get("filters")
     if isinstance(given, dict):
         filters = await filters_of(app, {str(name): str(value) for name, value in given.items() if value is not None})
-        return Lines(_previewed(app, verb, filters, console.redactor))
+        return Lines(_previewed(app, verb, filters, console.hidden_of(app)))
     return Lines(_previewed_of(app, verb, _arns(body)))
 
 
@@ -66,10 +66,10 @@ async def run(console: Console, asked: Asked) -> Lines:
     return Lines(_work(app, asked, verb, arns, reason))
 
 
-async def _previewed(app: App, verb: str, filters: Filters, redactor: Redactor) -> AsyncIterator[Json]:
+async def _previewed(app: App, verb: str, filters: Filters, hidden: HiddenValues) -> AsyncIterator[Json]:
     rows: list[Row] = []
     looked = matched = 0
-    async for part in slices(app, filters, None, revealed_by(redactor)):
+    async for part in slices(app, filters, None, hidden, MOST + 1):
         looked += part.looked
         ids = [hit.row.id for hit in part.hits]
         matched += len(ids)

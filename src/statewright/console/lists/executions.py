@@ -11,8 +11,8 @@ from typing import Final
 from statewright.arn import parse_arn
 from statewright.console.asked import Asked, number
 from statewright.console.context import Console
+from statewright.console.hidden_values import HiddenValues
 from statewright.console.lists.filters import FAILED, Filters, cursor_of, filters_of, place_of
-from statewright.console.redaction import Redactor
 from statewright.engine.engine import Engine
 from statewright.engine.executions.views import ExecutionView
 from statewright.errors import ApiError
@@ -36,10 +36,10 @@ async def executions(console: Console, asked: Asked) -> JsonObject:
     now_ms = app.clock.now_ms()
     after = filters.begin(place_of(asked.given), now_ms)
     thin = await newest(app.engine, filters, after, limit + 1)
-    views = await views_of(app.engine, thin[:limit])
+    rows = await rows_of(console.hidden_of(app), await views_of(app.engine, thin[:limit]))
     last = thin[limit - 1] if len(thin) > limit else None
     following = None if last is None else cursor_of((last.started_ms, last.id))
-    return {"executions": [listed(view, console.redactor) for view in views], "next": following, "nowMs": now_ms}
+    return {"executions": rows, "next": following, "nowMs": now_ms}
 
 
 async def histogram(console: Console, asked: Asked) -> JsonObject:
@@ -81,9 +81,18 @@ async def views_of(engine: Engine, rows: Sequence[Thin]) -> list[ExecutionView]:
     return [engine.listing.view(row) for row in await engine.listing.rows([row.id for row in rows])]
 
 
-def listed(view: ExecutionView, redactor: Redactor) -> JsonObject:
+async def rows_of(hidden: HiddenValues, views: Sequence[ExecutionView]) -> list[JsonObject]:
+    """Executions as rows of a list."""
+    return [await row_of(hidden, view) for view in views]
+
+
+async def row_of(hidden: HiddenValues, view: ExecutionView) -> JsonObject:
     """An execution as a row of a list."""
-    *_, error, cause = redactor.texts((view.input, view.output, view.error, view.cause))
+    *_, error, cause = hidden.redactor.texts((view.input, view.output, view.error, view.cause))
+    if error or cause:
+        values = await hidden.of(view.id, view.stopped_ms)
+        if values is not None:
+            error, cause = (None if text is None else values.text(text) for text in (error, cause))
     return {
         "arn": view.execution_arn,
         "name": view.name,

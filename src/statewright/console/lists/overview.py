@@ -12,11 +12,11 @@ from typing import Final
 from statewright.api.operations import App
 from statewright.console.asked import Asked
 from statewright.console.context import Console
+from statewright.console.hidden_values import HiddenValues
 from statewright.console.lists.curves import curves_of, deepest_queues
-from statewright.console.lists.executions import listed, views_of
+from statewright.console.lists.executions import rows_of, views_of
 from statewright.console.lists.filters import FAILED, all_machines
 from statewright.console.lists.machines import counted
-from statewright.console.redaction import Redactor
 from statewright.payload import Json, JsonObject
 
 SHOWN: Final = 6
@@ -35,7 +35,7 @@ async def overview(console: Console, asked: Asked) -> JsonObject:
     now_ms = app.clock.now_ms()
     machines = await all_machines(app)
     ids = [one.id for one in machines]
-    listing = app.engine.listing
+    listing, hidden = app.engine.listing, console.hidden_of(app)
     oldest = await listing.thin_rows(ids, statuses=["RUNNING"], limit=MOST_LOOKED_AT, oldest_first=True)
     failures = await listing.thin_rows(ids, statuses=FAILED, limit=SHOWN)
     recorder = app.services.metrics
@@ -45,11 +45,11 @@ async def overview(console: Console, asked: Asked) -> JsonObject:
         "machines": len(machines),
         "waiting": await _waiting(app, [row.id for row in oldest if row.started_ms <= now_ms - HOUR_MS], len(oldest)),
         "chart": await curves.of_all(),
-        "oldest": [listed(view, console.redactor) for view in await views_of(app.engine, oldest[:SHOWN])],
-        "failures": [listed(view, console.redactor) for view in await views_of(app.engine, failures)],
+        "oldest": await rows_of(hidden, await views_of(app.engine, oldest[:SHOWN])),
+        "failures": await rows_of(hidden, await views_of(app.engine, failures)),
         "queues": deepest_queues(recorder, SHOWN),
         "throttled": await curves.throttled(SHOWN),
-        "quarantined": await _quarantined(app, console.redactor),
+        "quarantined": await _quarantined(app, hidden),
         "nowMs": now_ms,
     }
 
@@ -65,13 +65,12 @@ async def _waiting(app: App, old: Sequence[int], looked: int) -> JsonObject:
     return {"atLeast": count, "looked": looked, "isWhole": looked < MOST_LOOKED_AT}
 
 
-async def _quarantined(app: App, redactor: Redactor) -> JsonObject:
+async def _quarantined(app: App, hidden: HiddenValues) -> JsonObject:
     """`{count, executions}`: how many executions a bug in Statewright holds back, and some of them with the reason."""
     held = app.engine.runner.quarantined
     rows = await app.engine.listing.rows(list(held)[:SHOWN])
-    shown: list[Json] = [
-        {**listed(app.engine.listing.view(row), redactor), "reason": held.get(row.id, "")} for row in rows
-    ]
+    listed = await rows_of(hidden, [app.engine.listing.view(row) for row in rows])
+    shown: list[Json] = [{**one, "reason": held.get(row.id, "")} for one, row in zip(listed, rows, strict=True)]
     return {"count": len(held), "executions": shown}
 
 

@@ -2,6 +2,9 @@
 
 A slice is read and matched in a thread. Between two slices the search rests for four times as long as the slice took,
 so that it takes a fifth of a processor at most, and it goes on only while its page listens.
+
+What a history hides is not found in other texts of its execution either: a match outside of the name counts if it is
+one without these values, too. Histories are read of matches alone.
 """
 
 from __future__ import annotations
@@ -9,14 +12,15 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from statewright.api.operations import App
 from statewright.console.asked import Asked, Lines, number
 from statewright.console.context import Console
-from statewright.console.lists.conditions import Found, Query, Texts, met, needles
-from statewright.console.lists.executions import MOST_ROWS, listed, newest, views_of
+from statewright.console.hidden_values import HiddenValues
+from statewright.console.lists.conditions import FIELDS, Found, Query, Texts, met, needles
+from statewright.console.lists.executions import MOST_ROWS, newest, row_of, views_of
 from statewright.console.lists.filters import Filters, cursor_of, filters_of, place_of
 from statewright.console.redaction import Redactor
 from statewright.engine.executions.views import Head, Tail
@@ -77,14 +81,14 @@ async def search(console: Console, asked: Asked) -> Lines:
     app = console.app_of(asked)
     filters = await filters_of(app, asked.given)
     limit = max(1, min(number(asked.given, "limit", PAGE_ROWS), MOST_ROWS))
-    return Lines(_lines(app, filters, place_of(asked.given), limit, console.redactor))
+    return Lines(_lines(app, filters, place_of(asked.given), limit, console.hidden_of(app)))
 
 
 async def _lines(
-    app: App, filters: Filters, after: Started | None, limit: int, redactor: Redactor
+    app: App, filters: Filters, after: Started | None, limit: int, hidden: HiddenValues
 ) -> AsyncIterator[Json]:
     found = looked = 0
-    async for part in slices(app, filters, after, revealed_by(redactor)):
+    async for part in slices(app, filters, after, hidden, limit):
         looked += part.looked
         hits = part.hits[: limit - found]
         place = part.place
@@ -92,7 +96,7 @@ async def _lines(
             # Those behind the last one that fits are found again.
             place = (hits[-1].row.started_ms, hits[-1].row.id)
         if hits:
-            yield {"rows": await _rows(app, hits, redactor)}
+            yield {"rows": await _rows(app, hits, hidden)}
         found += len(hits)
         back_ms, cursor = (place[0], cursor_of(place)) if place else (None, None)
         yield {"looked": looked, "lookedBackMs": back_ms, "cursor": cursor}
@@ -102,20 +106,23 @@ async def _lines(
     yield {"next": None, "nowMs": app.clock.now_ms()}
 
 
-async def _rows(app: App, hits: Sequence[Hit], redactor: Redactor) -> list[Json]:
+async def _rows(app: App, hits: Sequence[Hit], hidden: HiddenValues) -> list[Json]:
     of = {hit.row.id: hit.found for hit in hits}
     rows: list[Json] = []
     for view in await views_of(app.engine, [hit.row for hit in hits]):
         found = of[view.id]
-        row: JsonObject = listed(view, redactor)
+        row: JsonObject = await row_of(hidden, view)
         if found is not None:
             row["found"] = {"where": found.where, "before": found.before, "match": found.match, "after": found.after}
         rows.append(row)
     return rows
 
 
-async def slices(app: App, filters: Filters, after: Started | None, reveal: Reveal) -> AsyncIterator[Slice]:
-    """Look through the executions from a place on; the last slice is the end of the list.
+async def slices(
+    app: App, filters: Filters, after: Started | None, hidden: HiddenValues, most: int
+) -> AsyncIterator[Slice]:
+    """Look through the executions from a place on; the last slice is the end of the list. A slice has at most `most`
+    executions that match a query; it is not searched for more.
 
     Rests after each slice until the next one is asked for, by the clock.
     """
@@ -132,7 +139,7 @@ async def slices(app: App, filters: Filters, after: Started | None, reveal: Reve
         if filters.waiting_ms:
             hits = await _waiting(app, hits, filters.waiting_ms)
         if filters.query is not None:
-            hits = await _matching(app, hits, filters.query, reveal)
+            hits = await _matching(app, hits, filters.query, hidden, most)
         place = (rows[-1].started_ms, rows[-1].id) if rows else place
         took_ms = (time.perf_counter() - began) * 1000
         yield Slice(hits, place, len(rows))
@@ -159,26 +166,42 @@ async def _waiting(app: App, hits: Sequence[Hit], waiting_ms: int) -> list[Hit]:
     return found
 
 
-async def _matching(app: App, hits: Sequence[Hit], query: Query, reveal: Reveal) -> list[Hit]:
-    """Those that meet a query. Their bodies are read in batches of a bounded size, because inputs may be long."""
+async def _matching(app: App, hits: Sequence[Hit], query: Query, hidden: HiddenValues, most: int) -> list[Hit]:
+    """The first that meet a query. Bodies are read in batches of a bounded size, because inputs may be long."""
     by_id = {hit.row.id: hit.row for hit in hits}
-    ids, wanted = list(by_id), needles(query)
+    ids, wanted, reveal = list(by_id), needles(query), revealed_by(hidden.redactor)
     batch, begin = _FIRST_BATCH, 0
     found: list[Hit] = []
-    while begin < len(ids):
+    while begin < len(ids) and len(found) < most:
         rows = await app.engine.listing.rows(ids[begin : begin + batch])
         begin += batch
         matches, size = await asyncio.to_thread(matching, rows, query, wanted, reveal)
-        found += [Hit(by_id[number], one) for number, one in matches]
+        for row, one in matches:
+            seen = await _seen(row, one, query, hidden)
+            if seen is not None:
+                found.append(Hit(by_id[row.id], seen))
+            if len(found) == most:
+                return found
         batch = max(_LEAST_BATCH, batch // 4) if size > _BATCH_BYTES else min(_MOST_BATCH, batch * 2)
     return found
 
 
+async def _seen(row: Row, match: Found, query: Query, hidden: HiddenValues) -> Found | None:
+    """A match as it may be shown; None for one that needs values which the history of its execution hides."""
+    if match.where == "name" and not query.conditions:
+        return match
+    values = await hidden.of(row.id, row.stopped_ms)
+    if values is None:
+        return match
+    texts = revealed_by(hidden.redactor)(row)
+    return met(query, replace(texts, **{name: values.text(text) for name in FIELDS[1:] if (text := texts.of(name))}))
+
+
 def matching(
     rows: Sequence[Row], query: Query, wanted: Sequence[tuple[str, bytes]], reveal: Reveal
-) -> tuple[list[tuple[int, Found]], int]:
-    """The rows that meet a query, by id, and the bytes that were looked at."""
-    found: list[tuple[int, Found]] = []
+) -> tuple[list[tuple[Row, Found]], int]:
+    """The rows that meet a query, and the bytes that were looked at."""
+    found: list[tuple[Row, Found]] = []
     size = 0
     for row in rows:
         size += len(row.head) + len(row.tail)
@@ -186,7 +209,7 @@ def matching(
             continue
         one = met(query, reveal(row))
         if one is not None:
-            found.append((row.id, one))
+            found.append((row, one))
     return found, size
 
 
