@@ -78,3 +78,43 @@ def test_it_ends_when_the_page_goes_away():
 
     run_virtual(story)
     assert len(stopped) == 3
+
+
+def test_a_stop_that_has_begun_is_finished_when_the_page_goes_away():
+    begun, may_end = asyncio.Event(), asyncio.Event()
+    ended: list[str] = []
+
+    async def stop_execution(arn: str, error: str | None, cause: str | None) -> int:
+        begun.set()
+        await may_end.wait()
+        ended.append(arn)
+        return 0
+
+    async def story(clock: VirtualClock) -> None:
+        console = Console(app_of(clock=clock, engine=SimpleNamespace(stop_execution=stop_execution)))
+        lines = await bulk.run(console, asked(2))
+        assert isinstance(lines, Lines)
+        documents: Any = lines.documents
+        reading = asyncio.ensure_future(anext(documents))
+        await begun.wait()
+        reading.cancel()
+        await asyncio.sleep(0)
+        may_end.set()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+
+    run_virtual(story)
+    assert ended == [ARN.format(0)]
+
+
+def test_the_log_names_the_user_whom_a_proxy_has_signed_in(caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.INFO, "statewright.console")
+
+    async def story(clock: VirtualClock) -> None:
+        body = {"verb": "stop", "arns": [ARN.format(0)]}
+        lines = await bulk.run(console_with(clock, []), Asked({}, Caller(user="ada"), "request-1", body))
+        assert isinstance(lines, Lines)
+        assert [line async for line in lines.documents]
+
+    run_virtual(story)
+    assert "by ada in the console" in caplog.text

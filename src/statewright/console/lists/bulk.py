@@ -5,6 +5,7 @@ The work gets the very ARNs that were previewed, so that executions that start i
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
@@ -90,6 +91,8 @@ async def _previewed_of(app: App, verb: str, arns: Sequence[str]) -> AsyncIterat
             views.append(await app.engine.describe(arn))
         except ApiError:
             gone += 1
+        # A point read of SQLite does not let the loop go on by itself.
+        await asyncio.sleep(0)
     yield {"preview": _preview(verb, views, gone, is_whole=True)}
 
 
@@ -122,8 +125,8 @@ def _why_not(verb: str, view: ExecutionView) -> str | None:
 
 
 async def _work(app: App, asked: Asked, verb: str, arns: Sequence[str], reason: str) -> AsyncIterator[Json]:
-    who = asked.caller.access_key or "a user of this machine"
-    log.info("bulk %s of %d executions by %s in the console, request %s", verb, len(arns), who, asked.request_id)
+    log.info("bulk %s of %d executions by %s in the console, request %s",
+             verb, len(arns), asked.caller.name, asked.request_id)  # fmt: skip
     clock = app.clock
     began_ms = clock.now_ms()
     done = refused = 0
@@ -153,7 +156,13 @@ async def _one(app: App, asked: Asked, verb: str, arn: str, reason: str) -> None
     if verb == "stop" and reason:
         request["cause"] = reason
     call = Call("states", _OPERATIONS[verb], asked.request_id, access_key=asked.caller.access_key or None)
-    await perform(app, call, request)
+    work = asyncio.ensure_future(perform(app, call, request))
+    try:
+        await asyncio.shield(work)
+    except asyncio.CancelledError:
+        # The page has gone away; what has begun is done.
+        await asyncio.wait([work])
+        raise
 
 
 def _verb(body: JsonObject) -> str:
