@@ -32,6 +32,8 @@ FIRST_ROWS: Final = 500
 SLICE_ROWS: Final = 5_000
 WAITING_ROWS: Final = 200
 """Rows of a slice when each needs a look at its history."""
+_ROWS_OF_A_MACHINE: Final = 4
+"""Of each machine in a first slice that needs no bodies: a slice of fewer rows costs hardly less than one of these."""
 PAGE_ROWS: Final = 100
 _DUTY: Final = 0.2
 _LEAST_BATCH: Final = 8
@@ -128,7 +130,7 @@ async def slices(
     """
     engine, clock = app.engine, app.clock
     place = filters.begin(after, clock.now_ms())
-    size = WAITING_ROWS if filters.waiting_ms else FIRST_ROWS
+    size = _first_size(filters)
     while True:
         began = time.perf_counter()
         rows = await newest(engine, filters, place, size)
@@ -147,6 +149,14 @@ async def slices(
             return
         size = size if filters.waiting_ms else min(2 * size, SLICE_ROWS)
         await clock.sleep_until(clock.now_ms() + round(took_ms * (1 / _DUTY - 1)))
+
+
+def _first_size(filters: Filters) -> int:
+    if filters.waiting_ms:
+        return WAITING_ROWS
+    if filters.query is not None:
+        return FIRST_ROWS
+    return min(SLICE_ROWS, max(FIRST_ROWS, _ROWS_OF_A_MACHINE * len(filters.machines)))
 
 
 def _took(row: Thin, now_ms: int) -> int:

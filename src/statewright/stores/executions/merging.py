@@ -15,7 +15,7 @@ from statewright.stores.plan import STATUS_NUMBERS
 from statewright.stores.protocol import BEFORE_EVERY_START, BEHIND_EVERY_START, STATUSES, Started, Thin
 from statewright.stores.statements import SqlRow
 
-_LEAST: Final = 8
+_LEAST: Final = 2
 
 
 @dataclass(slots=True)
@@ -58,7 +58,7 @@ class Merge:
         if self._round == 1:
             return self.parts
         # Most of the list is there: what the parts still lack is little, unless one of them has nearly all rows.
-        self.chunk = max(_LEAST, self.chunk // 8) if self._round == 2 else min(self.chunk * 2, self._limit)
+        self.chunk = max(_LEAST, self.chunk // 8) if self._round == 2 else min(self.chunk * 4, self._limit)
         first = self._first()
         if len(first) < self._limit:
             return [part for part in self.parts if not part.is_over]
