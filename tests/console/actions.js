@@ -24,6 +24,24 @@ async function tabTo(page, words) {
   throw new Error(`Tab never reaches ${words}`);
 }
 
+/** Ends the session of a page on the server, and signs in anew in the dialog that comes. */
+async function signInAnew(page) {
+  await page.evaluate(async () => {
+    const token = sessionStorage.getItem('statewright.token');
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` };
+    await fetch('/console/api/sessions/end', { method: 'POST', headers, body: JSON.stringify({ id: token.split('.')[0] }) });
+  });
+  const dialog = page.getByRole('dialog', { name: 'Sign in' });
+  await dialog.waitFor();
+  await page.checkAccess();
+  for (let presses = 0; presses < 3; presses += 1) await page.keyboard.press('Escape');
+  const isCovered = !(await page.locator('#main').isVisible());
+  await dialog.locator('#link').fill(link());
+  await page.keyboard.press('Enter');
+  await dialog.waitFor({ state: 'detached' });
+  return isCovered;
+}
+
 /** Reads the execution again until it has a status. */
 async function reach(page, status) {
   const badge = page.locator('.title .badge', { hasText: status });
@@ -123,6 +141,17 @@ async function walk(page, look) {
   await page.locator('#input').waitFor();
   seen.like = await page.locator('#input').inputValue();
   seen.recent = await page.locator('.recent summary').innerText();
+
+  // A session that ends leaves half-typed forms as they are.
+  await page.fill('#input', '{"half": "ty');
+  seen.kept = [await signInAnew(page), await page.locator('#input').inputValue()];
+  await page.goto(first);
+  await page.locator('[data-state="Ask"]').press('Enter');
+  await page.getByRole('button', { name: 'Fork from Ask' }).click();
+  await page.fill('#fork-input', '{"half": "fo');
+  seen.kept.push(await signInAnew(page), await page.getByRole('dialog').locator('#fork-input').inputValue());
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
 
   // The result of an Express execution, with Ctrl+Enter.
   await page.goto(`${address}/console/start/${express}`);

@@ -118,6 +118,11 @@ def test_one_like_it_has_the_same_input(report):
         assert shown["result"].strip() == "2"
 
 
+def test_what_was_typed_is_there_after_the_next_sign_in(report):
+    for shown in report["shown"].values():
+        assert shown["kept"] == [True, '{"half": "ty', True, '{"half": "fo']
+
+
 def test_a_read_only_sign_in_sees_nothing_that_changes(report):
     for shown in report["shown"].values():
         assert shown["reader"] == [["Compare", "What if", "More"], "read only"]

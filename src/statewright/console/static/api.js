@@ -69,11 +69,14 @@ export async function blob(name, query) {
   return answer.blob();
 }
 
-/** Posts a document. @param {string} name @param {object} document @param {AbortSignal} [stop] @returns {Promise<any>} */
-export function act(name, document, stop) {
+/** Posts a document. @param {string} name @param {object} document @param {AbortSignal} [stop] @param {boolean} [isRead] @returns {Promise<any>} */
+export function act(name, document, stop, isRead) {
   const headers = { 'content-type': 'application/json' };
-  return documentOf(asked(name, {}, { method: 'POST', headers, body: JSON.stringify({ region: here.region, ...document }), signal: stop }), stop);
+  return documentOf(asked(name, {}, { method: 'POST', headers, body: JSON.stringify({ region: here.region, ...document }), signal: stop }, isRead), stop);
 }
+
+/** Operations that change nothing. */
+const READING = /^(Describe|Filter|Get|List|Query|Scan)/;
 
 /**
  * Calls an operation of a service.
@@ -81,7 +84,7 @@ export function act(name, document, stop) {
  * @param {string} [region]  default: that of the page
  */
 export function call(service, operation, request = {}, stop, region = here.region) {
-  return act('call', { service, operation, request, region }, stop);
+  return act('call', { service, operation, request, region }, stop, READING.test(operation));
 }
 
 /**
@@ -127,8 +130,11 @@ async function lines(asking, onLine, stop) {
   }
 }
 
-/** @param {string} name @param {Query} query @param {RequestInit} more @returns {Promise<Response>} */
-async function asked(name, query, more) {
+/**
+ * Asks the server. A read for which the user has to sign in goes on after that; an action is refused.
+ * @param {string} name @param {Query} query @param {RequestInit} more @param {boolean} [isRead] @returns {Promise<Response>}
+ */
+async function asked(name, query, more, isRead = !more.method) {
   const words = new URLSearchParams();
   for (const [key, value] of Object.entries({ region: here.region, ...query })) {
     if (value !== null && value !== undefined && value !== '') words.set(key, String(value));
@@ -136,15 +142,19 @@ async function asked(name, query, more) {
   const search = words.toString();
   const token = name === OPENING ? null : tokenNow();
   const headers = { ...more.headers, ...(token === null ? {} : { authorization: `Bearer ${token}` }) };
+  let answer;
   try {
-    const answer = await fetch(`/console/api/${name}${search ? `?${search}` : ''}`, { cache: 'no-store', ...more, headers });
+    answer = await fetch(`/console/api/${name}${search ? `?${search}` : ''}`, { cache: 'no-store', ...more, headers });
     reachable.value = true;
-    if (answer.status === 401 && name !== OPENING) leave((await answer.clone().json().catch(() => ({}))).message ?? 'This console asks you to sign in.', token);
-    return answer;
   } catch (problem) {
     if (more.signal?.aborted) throw problem;
     throw unreachable();
   }
+  if (answer.status !== 401 || name === OPENING) return answer;
+  leave((await answer.clone().json().catch(() => ({}))).message ?? 'This console asks you to sign in.', token);
+  if (!isRead) return answer;
+  await (await import('./signed_in.js')).signedIn(more.signal);
+  return asked(name, query, more, isRead);
 }
 
 /** @param {Promise<Response>} asking @param {AbortSignal} [stop] */

@@ -6,7 +6,7 @@ import { count } from './format.js';
 import { Icon } from './icons.js';
 import { overlay } from './keys.js';
 import { Later } from './later.js';
-import { enter } from './login.js';
+import { enter, OUT } from './login.js';
 import { route } from './navigation.js';
 import { FIRST, PAGES } from './pages.js';
 import { Problem } from './parts.js';
@@ -27,6 +27,8 @@ async function look() {
     const found = await read('me');
     here.home = found.region;
     regions = found.regions;
+    // What the page has may be another user's.
+    if (server.value && server.value.user !== found.user) location.reload();
     server.value = found;
     trouble.value = null;
   } catch (problem) {
@@ -106,15 +108,7 @@ function NoPage({ name }) {
       <button class="link" onClick=${() => (overlay.value = 'palette')}>Search</button> finds executions by name or ARN.</p></div>`;
 }
 
-/** The page that asks for a link, which most servers never show. */
-function SignIn() {
-  const [Form, setForm] = useState(/** @type {any} */ (null));
-  useEffect(() => {
-    load({ title: '', style: 'forms.css', load: () => import('./sign_in.js') }).then(({ Page: found }) => setForm(() => found), () => {});
-  }, []);
-  return html`<main class="main" id="main">${Form ? html`<${Form} />` : html`<p class="pad" role="status">${signedOut.value}</p>`}</main>`;
-}
-
+const signIn = () => load({ title: '', style: 'forms.css', load: () => import('./sign_in.js') }).then(({ Page: found }) => found);
 const projectBanner = () => import('./project.js').then((module) => module.ProjectBanner);
 /** @type {Record<string, () => Promise<any>>} */
 const OVERLAYS = {
@@ -123,10 +117,12 @@ const OVERLAYS = {
 };
 
 function App() {
-  if (signedOut.value !== null) return html`<${Rail} /><${SignIn} />`;
-  return html`<${Rail} />${overlay.value ? html`<${Later} key=${overlay.value} load=${OVERLAYS[overlay.value]} quiet=${true} />` : null}<main class="main" id="main"><${Later} load=${projectBanner} quiet=${true} />
+  const isOut = signedOut.value !== null;
+  // What the user was typing when the session ended is there after the next sign-in.
+  const isKept = server.value && signedOut.value !== OUT;
+  return html`<${Rail} />${isOut ? html`<${Later} load=${signIn} over=${isKept} quiet=${true} />` : overlay.value ? html`<${Later} key=${overlay.value} load=${OVERLAYS[overlay.value]} quiet=${true} />` : null}${isOut && !isKept ? null : html`<main class=${isOut ? 'main away' : 'main'} id="main"><${Later} load=${projectBanner} quiet=${true} />
     ${trouble.value ? html`<${Problem} problem=${trouble.value} again=${look} />` : null}
-    <${Page} /></main>`;
+    <${Page} /></main>`}`;
 }
 
 effect(() => {

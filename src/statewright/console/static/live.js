@@ -1,7 +1,7 @@
 // The stream of this tab: one for all that its pages watch. It connects anew by itself, from the events that they have.
 
 import { signal, useEffect, useRef } from './vendor.js';
-import { readLines } from './api.js';
+import { readLines, signedOut } from './api.js';
 import { Beats, watchList } from './beats.js';
 
 /**
@@ -149,5 +149,5 @@ document.addEventListener('visibilitychange', () => {
 });
 addEventListener('online', connect);
 setInterval(() => {
-  if (current && beats.isSilent()) connect();
+  if (current && signedOut.value === null && beats.isSilent()) connect();
 }, 5000);

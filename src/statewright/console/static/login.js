@@ -13,6 +13,8 @@ const channel = typeof BroadcastChannel === 'function' ? new BroadcastChannel('s
 const spent = new Set();
 /** Whether a sign-in of another tab is taken: not by a user who has just signed out. */
 let isOpen = true;
+/** What is said after a user has signed out. */
+export const OUT = 'You have signed out.';
 
 if (channel) {
   channel.onmessage = ({ data }) => {
@@ -59,9 +61,10 @@ export async function open(key) {
 
 addEventListener('hashchange', async () => {
   if (!location.hash.startsWith('#k=')) return;
+  const wasOut = signedOut.value;
   await enter();
-  // What the page shows may be another user's.
-  if (!signedOut.value) location.reload();
+  // What the page shows may be another user's; after a sign-out the page finds out by itself.
+  if (!wasOut && !signedOut.value) location.reload();
 });
 
 /** Ends this sign-in, here and on the server. @param {string} id  of the session */
@@ -69,5 +72,5 @@ export async function signOut(id) {
   await act('sessions/end', { id });
   isOpen = false;
   takeToken(null);
-  signedOut.value = 'You have signed out.';
+  signedOut.value = OUT;
 }

@@ -1,6 +1,6 @@
-// The page that asks for a link of `statewright console`, in place of every other one.
+// What asks for a link of `statewright console`: a page in place of every other one, or a dialog over it.
 
-import { html, useEffect, useState } from './vendor.js';
+import { html, useEffect, useRef, useState } from './vendor.js';
 import { keyOf } from './acting.js';
 import { signedOut } from './api.js';
 import { useAction } from './dialogs.js';
@@ -9,11 +9,19 @@ import { askAround, open } from './login.js';
 
 const USUAL = '127.0.0.1:4566';
 
-export function Page() {
+/** @param {{over?: boolean} & Record<string, any>} props  `over`: a dialog, which closes when the user has signed in */
+export function Page({ over = false }) {
+  const box = useRef(/** @type {any} */ (null));
   const [pasted, setPasted] = useState('');
   const { isBusy, problem, run } = useAction();
   useEffect(() => {
     askAround();
+    if (!over) return undefined;
+    box.current.showModal();
+    // Browsers close a dialog at the second Escape, and the next one would be for the form below.
+    const stay = (/** @type {KeyboardEvent} */ event) => (event.key === 'Escape' ? event.preventDefault() : undefined);
+    addEventListener('keydown', stay, true);
+    return () => removeEventListener('keydown', stay, true);
   }, []);
   const key = keyOf(pasted);
   const command = `statewright console${location.host === USUAL ? '' : ` --endpoint ${location.origin}`}`;
@@ -21,7 +29,7 @@ export function Page() {
     event.preventDefault();
     if (key) run(() => open(key));
   };
-  return html`<section class="card login"><h1>Sign in</h1>
+  const words = html`<h1>Sign in</h1>
     <p role="status">${signedOut.value}</p>
     <ol><li>Run this where the server's access key is: beside its <code>statewright.toml</code>, or with <code>AWS_ACCESS_KEY_ID</code> and <code>AWS_SECRET_ACCESS_KEY</code>.
         <div class="command"><code>${command}</code>${navigator.clipboard ? html`<button class="plain" aria-label="Copy the command" onClick=${() => navigator.clipboard.writeText(command)}><${Icon} name="copy" /></button>` : null}</div></li>
@@ -29,5 +37,8 @@ export function Page() {
         <form class="inline" onSubmit=${submit}><label class="unseen" for="link">Link</label><input id="link" type="password" placeholder="…/console#k=…" value=${pasted} autocomplete="off" spellcheck="false"
           onInput=${(/** @type {any} */ event) => setPasted(event.target.value)} /><button class="action primary" disabled=${isBusy || !key}>Sign in</button></form>
         ${pasted && !key ? html`<p class="fail">This is no link of statewright console.</p>` : problem ? html`<p class="fail" role="alert">${problem.message}</p>` : null}</li></ol>
-    <p class="faint">For looking only: <code>${command} --read-only</code></p></section>`;
+    <p class="faint">For looking only: <code>${command} --read-only</code></p>`;
+  return over
+    ? html`<dialog class="dialog wide login" ref=${box} aria-label="Sign in" onCancel=${(/** @type {Event} */ event) => event.preventDefault()} onClose=${() => box.current?.showModal()}>${words}</dialog>`
+    : html`<main class="main" id="main"><section class="card login">${words}</section></main>`;
 }
