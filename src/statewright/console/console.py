@@ -251,8 +251,8 @@ async def _posted(scope: Message, headers: Mapping[str, str], receive: Receive, 
         raise ApiError("BadRequest", "The console's actions are posted as application/json.", status=415)
     body = await Incoming("POST", scope["path"], "", headers, receive, longest).body()
     try:
-        document = parse_json(body.decode())
-    except (JsonTextError, UnicodeDecodeError) as problem:
+        document = await asyncio.to_thread(parse_json, body) if len(body) > _LONG_BYTES else parse_json(body)
+    except JsonTextError as problem:
         raise ApiError("BadRequest", f"The request is not JSON: {problem}") from None
     if document is None:
         raise ApiError("BadRequest", "The request must be a JSON object.")

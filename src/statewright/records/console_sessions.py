@@ -197,6 +197,8 @@ class ConsoleSessions:
         return found[0] if found else None
 
     async def _make_room(self, access_key: str) -> None:
+        for one in [one for one in self._sessions.values() if not self._goes_on(one)]:
+            await self.end(one)
         mine = sorted(
             (one for one in self._sessions.values() if one.access_key == access_key), key=lambda one: one.created_ms
         )

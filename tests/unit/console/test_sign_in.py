@@ -15,7 +15,8 @@ from statewright.config_tables import ConsoleSettings
 from statewright.console.asked import Lines
 from statewright.console.calls import WRITING
 from statewright.console.console import ConsoleApp
-from statewright.records.console_sessions import ConsoleSession, ConsoleSessions, Signer
+from statewright.records.console_sessions import CONSOLE_SESSION, ConsoleSession, ConsoleSessions, Signer
+from statewright.stores.entries import Entries
 from statewright.stores.memory.store import MemoryStore
 from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.unit.api.apps import app_of
@@ -276,3 +277,28 @@ def test_settings_of_the_console():
     found = parse_config('[console]\nlogin = "always"\ntrust_header = "X-User"\nproxies = ["10.0.0.7"]\n').console
     assert found == ConsoleSettings("always", "x-user", ("10.0.0.7",))
     assert Config().console == ConsoleSettings()
+
+
+def test_sessions_that_are_over_are_forgotten_with_the_next_sign_in():
+    async def main(clock: VirtualClock) -> None:
+        store = MemoryStore()
+        await store.open("test")
+        sessions = ConsoleSessions(store.catalogue, clock, STRICT)
+        await sessions.start()
+        for number in range(3):
+            signer = Signer(f"ASIA{number}", until_ms=clock.now_ms() + 1_000)
+            assert await sessions.open(sessions.new_key(signer, may_write=True)[0]) is not None
+            await clock.sleep_until(clock.now_ms() + 2_000)
+        assert len(await Entries(store.catalogue, CONSOLE_SESSION).all()) == 1
+        await store.close()
+
+    run_virtual(main)
+
+
+def test_a_long_document_is_read_beside_the_event_loop():
+    async def story(place: Place) -> None:
+        document = {"service": "states", "operation": "Nothing", "more": ["x" * 1_000] * 200}
+        refused = await place.ask("call", document, authorization=f"Bearer {await place.token()}")
+        assert (refused.status, refused.json["error"]) == (403, "AccessDenied")
+
+    at(STRICT, story)
