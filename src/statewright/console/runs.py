@@ -28,7 +28,9 @@ from statewright.stores.protocol import HistoryPage
 
 KEPT_RUNS: Final = 8
 KEPT_CHARACTERS: Final = 64 * 1024 * 1024
-"""Of payloads in all kept histories. The one read last, and those that are followed, are kept at any length."""
+"""Of payloads in all kept histories. The one read last is kept at any length."""
+FOLLOWED_CHARACTERS: Final = 4 * KEPT_CHARACTERS
+"""As long as those that are followed have no more, they are kept, too; else they are decoded anew for each delta."""
 MOST_BEHIND: Final = 5_000
 """Events of one delta; a page that is further behind reads the whole run, which is packed."""
 _FEW_EVENTS: Final = 300
@@ -160,13 +162,20 @@ class Runs:
         return kept
 
     def _make_room(self, newest: int) -> None:
-        free = [one for one in self._kept if one != newest and one not in self._followed]
-        while free and self._is_full():
-            del self._kept[free.pop(0)]
+        others = [one for one in self._kept if one != newest]
+        for one in others:
+            if one not in self._followed and self._is_full():
+                del self._kept[one]
+        for one in others:
+            if one in self._kept and self._characters > FOLLOWED_CHARACTERS:
+                del self._kept[one]
 
     def _is_full(self) -> bool:
-        kept = self._kept.values()
-        return len(kept) > KEPT_RUNS or sum(one.recorded.characters for one in kept) > KEPT_CHARACTERS
+        return len(self._kept) > KEPT_RUNS or self._characters > KEPT_CHARACTERS
+
+    @property
+    def _characters(self) -> int:
+        return sum(one.recorded.characters for one in self._kept.values())
 
 
 def _note(recorded: Recorded, pages: Sequence[HistoryPage]) -> None:
