@@ -101,9 +101,9 @@ WRITING: Final[dict[str, frozenset[str]]] = {
 }  # fmt: skip
 """Operations that change something. Every call of them is logged."""
 _NAMING: Final = (
-    "executionArn", "stateMachineArn", "name", "stateName", "QueueUrl", "QueueName", "FunctionName", "TableName",
-    "TopicArn", "SubscriptionArn", "Bucket", "Key", "GroupName", "Name", "Rule", "SourceArn", "UUID", "jobId",
-    "cluster", "task",
+    "executionArn", "stateMachineArn", "stateMachineVersionArn", "stateMachineAliasArn", "mapRunArn", "resourceArn",
+    "name", "stateName", "jobId", "cluster", "task", "TableName", "EventBusName", "Rule", "Name", "GroupName",
+    "FunctionName", "UUID", "Bucket", "Key", "TopicArn", "SubscriptionArn", "QueueName", "QueueUrl", "SourceArn",
 )  # fmt: skip
 """Members of requests that say what an operation acts on, for the log; tokens and payloads stay out of it."""
 
