@@ -7,7 +7,6 @@ part that uses it. Every part of the server shares the one `Config`.
 from __future__ import annotations
 
 import difflib
-import ipaddress
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -18,8 +17,12 @@ from urllib.parse import urlsplit
 from statewright.config_tables import (
     TABLES,
     ConsoleSettings,
+    HttpSettings,
+    JobSettings,
     ProjectSettings,
     checked_console,
+    checked_http,
+    checked_jobs,
     checked_project,
     checked_tables,
 )
@@ -35,8 +38,6 @@ DEFAULT_PORT: Final = 4566
 FILE_NAME: Final = "statewright.toml"
 MOST_TIME_SCALE: Final = 1000
 
-ORIGIN: Final = re.compile(r"https?://([^/@:\[\]]+|\[[0-9a-fA-F:.]+\])(?::[0-9]{1,5})?")
-"""An origin as browsers write it."""
 REGION: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]+")
 """The name of a region."""
 ISOLATIONS: Final = ("auto", "none", "hardened", "namespaces")
@@ -82,32 +83,6 @@ class Connection:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     query: Mapping[str, str] = field(default_factory=dict, repr=False)
     body: JsonMapping = field(default_factory=dict, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class JobSettings:
-    """How ECS tasks and Batch jobs run.
-
-    `engine` is a container engine's command; empty, and the commands of containers run on this machine, in the folder
-    that `images` has for their image, or in one of their own. `slots` is how many Batch jobs run at once; 0 means one
-    for each processor, at least two.
-    """
-
-    engine: str = ""
-    slots: int = 0
-    images: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class HttpSettings:
-    """Exceptions to what is refused over HTTP.
-
-    `origins` are those of web pages that may call the server. `allow` are addresses and networks that the server may
-    send requests to for its callers, although they are link-local.
-    """
-
-    origins: frozenset[str] = frozenset()
-    allow: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -429,28 +404,11 @@ def _time_scale(reader: _Reader, config: Config, value: object) -> Config:
 
 
 def _jobs(reader: _Reader, config: Config, value: object) -> Config:
-    table = reader.table(("jobs",), value, ("engine", "slots", "images"))
-    engine = reader.text(("jobs", "engine"), table.get("engine", ""), 'a command such as "docker"')
-    slots = table.get("slots", 0)
-    if isinstance(slots, bool) or not isinstance(slots, int) or slots < 0:
-        reader.refuse(("jobs", "slots"), "must be a whole number; 0 means one per processor")
-    images = reader.texts(("jobs", "images"), table.get("images", {}))
-    return replace(config, jobs=JobSettings(engine, slots, images))
+    return replace(config, jobs=checked_jobs(reader, value))
 
 
 def _http(reader: _Reader, config: Config, value: object) -> Config:
-    table = reader.table(("http",), value, ("origins", "allow"))
-    found = {name: reader.list_of_texts(("http", name), given) for name, given in table.items()}
-    for origin in found.get("origins", ()):
-        if not ORIGIN.fullmatch(origin):
-            reader.refuse(("http", "origins"), f'must be origins such as "http://localhost:3000", not {origin!r}')
-    for network in found.get("allow", ()):
-        try:
-            ipaddress.ip_network(network, strict=False)
-        except ValueError:
-            reader.refuse(("http", "allow"), f'must be addresses or networks such as "169.254.170.2", not {network!r}')
-    settings = HttpSettings(frozenset(found.get("origins", ())), tuple(found.get("allow", ())))
-    return replace(config, http=settings)
+    return replace(config, http=checked_http(reader, value))
 
 
 def _console(reader: _Reader, config: Config, value: object) -> Config:

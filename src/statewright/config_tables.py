@@ -1,11 +1,11 @@
-"""The tables of `statewright.toml` that make a folder a project: queues, tables, topics, buckets, schedules, functions
-and machines by name, and `[project]` itself.
+"""Tables of `statewright.toml`: their settings, and the form of each.
 
-And `[console]`: who has to sign in to the console, and what it shows of payloads. What a pattern of redaction hides is
-`console/redaction.py`'s, who signs in `console/signing_in/sign_in.py`'s.
+Those that make a folder a project: queues, tables, topics, buckets, schedules, functions and machines by name, and
+`[project]` itself. And some of the server's own: `[jobs]`, `[http]`, and `[console]`, which says who has to sign in to
+the console, and what it shows of payloads; the rest is in `config.py`.
 
-Owns the settings of each table and their form. Leaves their use to `projects/folder.py`, and reporting a mistake with
-its line to `config.py`.
+Leaves the use of project tables to `projects/folder.py`, what a pattern of redaction hides to `console/redaction.py`,
+who signs in to `console/signing_in/sign_in.py`, and reporting a mistake with its line to `config.py`.
 """
 
 from __future__ import annotations
@@ -38,6 +38,10 @@ class Reader(Protocol):
 
     def texts(self, keys: Keys, value: object) -> dict[str, str]:
         """A table of strings. Raises: ConfigError."""
+        ...
+
+    def list_of_texts(self, keys: Keys, value: object) -> list[str]:
+        """A list of strings. Raises: ConfigError."""
         ...
 
 
@@ -246,14 +250,6 @@ class ConsoleSettings:
     payloads: str = "shown"
 
 
-class ConsoleReader(Reader, Protocol):
-    """Used by checks of this table: a reader that knows lists, too."""
-
-    def list_of_texts(self, keys: Keys, value: object) -> list[str]:
-        """A list of strings. Raises: ConfigError."""
-        ...
-
-
 def steps_of(pattern: str) -> tuple[str, ...]:
     """The steps of a pattern: names, in which `*` stands for any characters, and `**` for any number of steps.
 
@@ -276,7 +272,7 @@ def steps_of(pattern: str) -> tuple[str, ...]:
     return steps
 
 
-def checked_console(reader: ConsoleReader, value: object) -> ConsoleSettings:
+def checked_console(reader: Reader, value: object) -> ConsoleSettings:
     """`[console]`. Raises: ConfigError, which names a pattern that is malformed."""
     table: JsonObject = reader.table(("console",), value, ("login", "trust_header", "proxies", "redact", "payloads"))
     patterns = reader.list_of_texts(("console", "redact"), table.get("redact", []))
@@ -293,11 +289,11 @@ def checked_console(reader: ConsoleReader, value: object) -> ConsoleSettings:
     login = table.get("login", "auto")
     if not isinstance(login, str) or login not in LOGINS:
         reader.refuse(("console", "login"), f"must be one of {', '.join(LOGINS)}")
-    proxies = reader.list_of_texts(("console", "proxies"), table.get("proxies", []))
-    return ConsoleSettings(login, _header(reader, table), tuple(_networks(reader, proxies)), tuple(patterns), payloads)
+    proxies = _networks(reader, ("console", "proxies"), table.get("proxies", []), "10.0.0.7")
+    return ConsoleSettings(login, _header(reader, table), tuple(proxies), tuple(patterns), payloads)
 
 
-def _header(reader: ConsoleReader, table: JsonObject) -> str:
+def _header(reader: Reader, table: JsonObject) -> str:
     header = table.get("trust_header", "")
     is_usable = isinstance(header, str) and (not header or _HEADER.fullmatch(header))
     header = str(header).lower()
@@ -306,10 +302,65 @@ def _header(reader: ConsoleReader, table: JsonObject) -> str:
     return header
 
 
-def _networks(reader: ConsoleReader, proxies: list[str]) -> list[str]:
-    for network in proxies:
+# ---------------------------------------------------------------------- jobs and HTTP
+
+ORIGIN: Final = re.compile(r"https?://([^/@:\[\]]+|\[[0-9a-fA-F:.]+\])(?::[0-9]{1,5})?")
+"""An origin as browsers write it."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobSettings:
+    """How ECS tasks and Batch jobs run.
+
+    `engine` is a container engine's command; empty, and the commands of containers run on this machine, in the folder
+    that `images` has for their image, or in one of their own. `slots` is how many Batch jobs run at once; 0 means one
+    for each processor, at least two.
+    """
+
+    engine: str = ""
+    slots: int = 0
+    images: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class HttpSettings:
+    """Exceptions to what is refused over HTTP.
+
+    `origins` are those of web pages that may call the server. `allow` are addresses and networks that the server may
+    send requests to for its callers, although they are link-local.
+    """
+
+    origins: frozenset[str] = frozenset()
+    allow: tuple[str, ...] = ()
+
+
+def checked_jobs(reader: Reader, value: object) -> JobSettings:
+    """`[jobs]`. Raises: ConfigError."""
+    table = reader.table(("jobs",), value, ("engine", "slots", "images"))
+    engine = reader.text(("jobs", "engine"), table.get("engine", ""), 'a command such as "docker"')
+    slots = table.get("slots", 0)
+    if isinstance(slots, bool) or not isinstance(slots, int) or slots < 0:
+        reader.refuse(("jobs", "slots"), "must be a whole number; 0 means one per processor")
+    images = reader.texts(("jobs", "images"), table.get("images", {}))
+    return JobSettings(engine, slots, images)
+
+
+def checked_http(reader: Reader, value: object) -> HttpSettings:
+    """`[http]`. Raises: ConfigError."""
+    table = reader.table(("http",), value, ("origins", "allow"))
+    origins = reader.list_of_texts(("http", "origins"), table.get("origins", []))
+    for origin in origins:
+        if not ORIGIN.fullmatch(origin):
+            reader.refuse(("http", "origins"), f'must be origins such as "http://localhost:3000", not {origin!r}')
+    allow = _networks(reader, ("http", "allow"), table.get("allow", []), "169.254.170.2")
+    return HttpSettings(frozenset(origins), tuple(allow))
+
+
+def _networks(reader: Reader, keys: Keys, value: object, example: str) -> list[str]:
+    networks = reader.list_of_texts(keys, value)
+    for network in networks:
         try:
             ipaddress.ip_network(network, strict=False)
         except ValueError:
-            reader.refuse(("console", "proxies"), f'must be addresses or networks such as "10.0.0.7", not {network!r}')
-    return proxies
+            reader.refuse(keys, f'must be addresses or networks such as "{example}", not {network!r}')
+    return networks

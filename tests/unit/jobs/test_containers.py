@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from statewright.config import Config, ConfigError, JobSettings, parse_config
+from statewright.config import Config, ConfigError, parse_config
+from statewright.config_tables import JobSettings
 from statewright.jobs.containers import Container, Machine
 from statewright.jobs.processes import ProcessRequest
 
