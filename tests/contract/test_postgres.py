@@ -162,6 +162,27 @@ def test_what_starts_are_told_in_a_mixed_group(address):
     asyncio.run(body())
 
 
+def test_a_write_that_is_refused_takes_none_back_that_was_queued_with_it(address):
+    async def body() -> None:
+        store = PostgresStore(address)
+        await store.open("test")
+        # The last one waits for the first, which has the same entry; the second stands for all others.
+        rows_of = [
+            EntryRow("a", "x", "", 0, 1, b""),
+            EntryRow("a", "y", "", 0, 1, b""),
+            EntryRow("a", "x", "\0", 0, 2, b""),
+        ]
+        first, second, third = await asyncio.gather(
+            *[store.catalogue.write([row]) for row in rows_of], return_exceptions=True
+        )
+        assert (first, second) == (True, True)
+        assert isinstance(third, StoreError)
+        assert rows(address, "SELECT key, version FROM entry ORDER BY key") == [("x", 1), ("y", 1)]
+        await store.close()
+
+    asyncio.run(body())
+
+
 # Trouble
 
 

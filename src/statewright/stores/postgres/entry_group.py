@@ -4,6 +4,8 @@
    So no statement touches a row twice, and each write sees what those before it wrote.
 2. The statement holds the fence first (`held`): without it nothing is written, and the process has lost the store.
 3. A write whose versions do not fit writes nothing at all, and the others of its wave do not notice.
+4. Several waves are one transaction: if one of them fails, the writes are repeated one by one, and would not fit a
+   second time.
 
 The comparison of versions needs no lock: entries are written on one lane of the store's one owner. The entries that
 come with a write of objects have new keys.
@@ -13,12 +15,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Final
 
 from statewright.stores.completion import Completion, completed
 from statewright.stores.postgres.arrays import bigints, byteas, texts
-from statewright.stores.postgres.connection import Connection, run
+from statewright.stores.postgres.connection import Connection, run, transaction
 from statewright.stores.postgres.lease import Lease
 from statewright.stores.protocol import EntryRow
 from statewright.stores.statements import statements
@@ -52,9 +55,11 @@ class NumberRequest:
 def write_entries(connection: Connection, lease: Lease, writes: Sequence[EntryWrite]) -> list[bool]:
     """Make writes in their order; for each of them, whether its versions fitted. Raises: OwnershipLost."""
     fitted = [True] * len(writes)
-    for wave in _waves(writes):
-        for place in _write_wave(connection, lease, writes, wave):
-            fitted[place] = False
+    waves = list(_waves(writes))
+    with transaction(connection) if len(waves) > 1 else nullcontext():
+        for wave in waves:
+            for place in _write_wave(connection, lease, writes, wave):
+                fitted[place] = False
     return fitted
 
 
