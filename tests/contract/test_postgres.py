@@ -10,13 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
-from statewright.errors import OwnershipLost, StoreError, Unavailable
+from statewright.errors import InUse, OwnershipLost, StoreError, Unavailable
 from statewright.stores.opening import open_store
 from statewright.stores.postgres.arrays import bigints, byteas, register, texts
 from statewright.stores.postgres.connection import SCHEMA_VERSION, Connection, migrate, place_of, run
 from statewright.stores.postgres.store import PostgresStore
 from statewright.stores.protocol import Committed, EntryRow, Existing, InboxRow, Stale
 from tests.contract.stores import end, start, step
+from tests.deadlines import until_async
 from tests.postgres_server import Server, server_or_skip
 
 
@@ -48,6 +49,37 @@ def test_another_process_is_refused_while_the_owner_lives(address):
         assert await alice.executions.commit(start(1)) == Committed(1)
         await alice.close()
         assert await bob.open("bob") == 2
+        await bob.close()
+
+    asyncio.run(body())
+
+
+def test_looking_at_a_lease_waits_for_no_commit(address):
+    async def body() -> None:
+        alice, bob = PostgresStore(address), PostgresStore(address)
+        await alice.open("alice")
+        with psycopg.connect(address) as committing:
+            committing.execute("SELECT id FROM shard WHERE id = 0 FOR KEY SHARE")
+            with pytest.raises(InUse, match="in use by alice on"):
+                await bob.open("bob")
+        await alice.close()
+
+    asyncio.run(body())
+
+
+def test_a_lease_that_ran_out_is_taken_once_the_last_group_is_written(address):
+    async def body() -> None:
+        bob = PostgresStore(address)
+        rows(address, "INSERT INTO shard (id, owner, epoch, lease_until_ms) VALUES (0, 'alice', 7, 0)")
+        with psycopg.connect(address) as committing:
+            committing.execute("SELECT id FROM shard WHERE id = 0 FOR KEY SHARE")
+            opening = asyncio.create_task(bob.open("bob"))
+            has_tried = (
+                "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%SKIP LOCKED%'"
+            )
+            await until_async(lambda: bool(rows(address, f"{has_tried} AND pid <> pg_backend_pid()")))
+            assert rows(address, "SELECT owner, epoch FROM shard") == [("alice", 7)]
+        assert await opening == 8
         await bob.close()
 
     asyncio.run(body())

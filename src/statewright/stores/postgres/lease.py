@@ -79,20 +79,27 @@ class Lease:
         run(connection, _SQL["prepare"])
         seen: int | None = None
         while True:
-            with connection.transaction():
-                found = run(connection, _SQL["look"]).fetchone()
-                if found is None:
-                    raise Unavailable(f"the store {self._place} has lost the row of its lease")
-                holder, _, until_ms, now_ms = found
-                if holder is None or until_ms <= now_ms:
-                    taken = run(connection, _SQL["take"], (self.owner, LEASE_MS)).fetchone()
-                    if taken is not None:
-                        return int(taken[0])
-            if seen is not None and until_ms != seen:
+            found = run(connection, _SQL["look"]).fetchone()
+            if found is None:
+                raise Unavailable(f"the store {self._place} has lost the row of its lease")
+            holder, until_ms, now_ms = found
+            if holder is None or until_ms <= now_ms:
+                epoch = self._take_free(connection)
+                if epoch is not None:
+                    return epoch
+            elif seen is not None and until_ms != seen:
                 raise InUse(f"the store {self._place} is in use by {holder}")
             seen = until_ms
             # An owner that lives renews within a second.
-            self._stopping.wait(min((until_ms - now_ms) / 1_000 + 0.01, RETRY_SECONDS))
+            self._stopping.wait(min(max(until_ms - now_ms, 0) / 1_000 + 0.01, RETRY_SECONDS))
+
+    def _take_free(self, connection: Connection) -> int | None:
+        """Take a store that looked free; the new epoch, or None if another process was first or still writes."""
+        with connection.transaction():
+            if run(connection, _SQL["lock_free"]).fetchone() is None:
+                return None
+            taken = run(connection, _SQL["take"], (self.owner, LEASE_MS)).fetchone()
+            return int(taken[0]) if taken is not None else None
 
     def _keep(self) -> None:
         pause = RENEW_SECONDS

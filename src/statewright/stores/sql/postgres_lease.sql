@@ -4,9 +4,14 @@
 INSERT INTO shard (id, owner, epoch, lease_until_ms) VALUES (0, NULL, 0, 0) ON CONFLICT DO NOTHING
 
 -- name: look
-SELECT owner, epoch, lease_until_ms, (extract(epoch FROM clock_timestamp()) * 1000)::bigint
-FROM shard WHERE id = 0
-FOR UPDATE
+-- Without a lock: a process that waits looks often, and commits lock the row.
+SELECT owner, lease_until_ms, (extract(epoch FROM clock_timestamp()) * 1000)::bigint FROM shard WHERE id = 0
+
+-- name: lock_free
+-- Not while a group of the last owner is under way: that holds the row FOR KEY SHARE.
+SELECT id FROM shard
+WHERE id = 0 AND (owner IS NULL OR lease_until_ms <= (extract(epoch FROM clock_timestamp()) * 1000)::bigint)
+FOR UPDATE SKIP LOCKED
 
 -- name: take
 UPDATE shard

@@ -3,7 +3,7 @@
 -- it was before the statement, so no row may be both deleted and inserted.
 --
 -- `held` is the fence: without it, nothing starts or steps, so nothing passes. Taking the shard over locks the row
--- FOR UPDATE and so waits for it; renewing the lease does not.
+-- FOR UPDATE, which fails while a group holds it; renewing the lease does not, and looking at it takes no lock.
 -- `(x IN (SELECT id FROM passed)) IS TRUE` is looked up in a hash table whatever the planner believes about sizes.
 
 -- name: held
