@@ -366,7 +366,7 @@ def _open_store(options: ServerOptions) -> Store:
     if options.store == "memory":
         return MemoryStore()
     if "://" in options.store:
-        return open_store(options.store)
+        return open_store(options.store, files=options.data)
     from statewright.stores.sqlite.store import SqliteStore
 
     return SqliteStore(options.data)

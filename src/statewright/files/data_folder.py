@@ -38,6 +38,7 @@ PARTS: Final = (
     "restored",
     "regions",
     "accounts",
+    "store-id",
 )
 """Patterns of the names in a data folder."""
 

@@ -12,11 +12,13 @@ from statewright.stores.sqlite.store import SqliteStore
 from statewright.stores.store import Store
 
 
-def open_store(location: str, *, durability: Durability = "full", clock: Clock | None = None) -> Store:
+def open_store(
+    location: str, *, durability: Durability = "full", clock: Clock | None = None, files: Path | None = None
+) -> Store:
     """The store at a location, not opened yet: `await store.open(owner)` does that.
 
     `memory:` keeps nothing; a path is a data folder, made when missing. `clock` stands still while the store works,
-    which virtual time needs.
+    which virtual time needs. `files` is the folder with the files of a database: the store refuses that of another one.
 
     Raises: StoreError for a location that this version cannot use.
     """
@@ -24,7 +26,7 @@ def open_store(location: str, *, durability: Durability = "full", clock: Clock |
         return MemoryStore()
     scheme, separator, _ = location.partition("://")
     if separator and scheme in ("postgres", "postgresql"):
-        return _postgres(location, clock)
+        return _postgres(location, clock, files)
     if separator:
         raise StoreError(
             f"{scheme}:// is not a kind of store that Statewright knows; name a data folder, postgresql:// or memory:"
@@ -37,7 +39,7 @@ def open_store(location: str, *, durability: Durability = "full", clock: Clock |
     return SqliteStore(folder, durability=durability, clock=clock)
 
 
-def _postgres(address: str, clock: Clock | None) -> Store:
+def _postgres(address: str, clock: Clock | None, files: Path | None) -> Store:
     # Imported here: a store in a folder needs no driver.
     try:
         from statewright.stores.postgres.store import PostgresStore
@@ -45,4 +47,4 @@ def _postgres(address: str, clock: Clock | None) -> Store:
         raise StoreError(
             f"a store in PostgreSQL needs a driver ({problem}): pip install 'statewright[postgres]'"
         ) from problem
-    return PostgresStore(address, clock=clock)
+    return PostgresStore(address, clock=clock, files=files)

@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Final, TypeVar
 
 import psycopg
@@ -14,6 +15,7 @@ from statewright.clock import BusyToken, Clock
 from statewright.errors import Unavailable
 from statewright.stores.postgres.connection import (
     READ_TIMEOUT_MS,
+    WRITE_TIMEOUT_MS,
     Connection,
     connect,
     explained,
@@ -22,6 +24,7 @@ from statewright.stores.postgres.connection import (
     run,
     transaction,
 )
+from statewright.stores.postgres.identity import Identity
 from statewright.stores.postgres.lease import Lease
 from statewright.stores.postgres.writer import Writers
 from statewright.stores.statements import SqlRow, statements
@@ -35,14 +38,16 @@ _EXECUTIONS: Final = statements("postgres_executions")
 class PostgresDatabase:
     """The database at an address, open or not: what every part of the store works on."""
 
-    def __init__(self, address: str, clock: Clock | None) -> None:
-        """Nothing is touched before `open`. Time of `clock` stands still while the store is at work.
+    def __init__(self, address: str, clock: Clock | None, files: Path | None = None) -> None:
+        """Nothing is touched before `open`. Time of `clock` stands still while the store is at work. `files` is the
+        folder that must belong to the database.
 
         Raises: StoreError for an address that cannot be read.
         """
         self.place = place_of(address)
         self._address = address
         self._clock = clock
+        self._identity = Identity(files, self.place) if files is not None else None
         self._open: OpenDatabase | None = None
         self._is_opening = False
 
@@ -56,7 +61,7 @@ class PostgresDatabase:
     async def open(self, owner: str) -> int:
         """Migrate, and take the lease, waiting up to three seconds for that of a process that died; returns its epoch.
 
-        Raises: Unavailable, naming who has it.
+        Raises: Unavailable, naming who has it; StoreError for a data folder that is not the one of the database.
         """
         if self._open is not None or self._is_opening:
             raise Unavailable(f"the store {self.place} is in use by this process")
@@ -72,7 +77,17 @@ class PostgresDatabase:
 
     def _take(self, owner: str) -> Lease:
         migrate(self._address, self.place)
-        return Lease(self._address, self.place, owner)
+        if self._identity is None:
+            return Lease(self._address, self.place, owner)
+        with explained(self.place), connect(self._address, WRITE_TIMEOUT_MS) as connection:
+            self._identity.check(connection)
+            lease = Lease(self._address, self.place, owner)
+            try:
+                self._identity.adopt(connection, lease)
+            except BaseException:
+                lease.release()
+                raise
+            return lease
 
     async def close(self) -> None:
         """Write what is queued and release the store; harmless when repeated."""

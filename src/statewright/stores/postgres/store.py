@@ -7,6 +7,7 @@ with a connection of its own. The store belongs to one process at a time, by a l
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from pathlib import Path
 from typing import Any, Final
 
 from statewright.clock import Clock
@@ -28,14 +29,15 @@ class PostgresStore:
 
     shard: Final = SHARD
 
-    def __init__(self, address: str, *, clock: Clock | None = None) -> None:
+    def __init__(self, address: str, *, clock: Clock | None = None, files: Path | None = None) -> None:
         """Nothing is touched before `open`. Time of `clock` stands still while the store is at work.
 
-        `address` is what PostgreSQL's library takes: `postgresql://user:password@host:port/database?sslmode=...`.
+        `address` is what PostgreSQL's library takes: `postgresql://user:password@host:port/database?sslmode=...`. With
+        `files`, a folder, the store opens only if that belongs to the database: see `identity`.
 
         Raises: StoreError for an address that cannot be read.
         """
-        self.database = PostgresDatabase(address, clock)
+        self.database = PostgresDatabase(address, clock, files)
         self.executions = PostgresExecutions(self.database)
         self.catalogue = PostgresCatalogue(self.database)
         runner = PostgresRunner(self.database)

@@ -1,4 +1,4 @@
--- Who owns the store. Time is the database's, so that nodes need not agree on it.
+-- Who owns the store, and its identity. Time is the database's, so that nodes need not agree on it.
 
 -- name: prepare
 INSERT INTO shard (id, owner, epoch, lease_until_ms) VALUES (0, NULL, 0, 0) ON CONFLICT DO NOTHING
@@ -26,3 +26,13 @@ RETURNING epoch
 
 -- name: release
 UPDATE shard SET owner = NULL, lease_until_ms = 0 WHERE id = 0 AND owner = $1 AND epoch = $2
+
+-- name: identity
+SELECT identity FROM store_identity WHERE id = 0
+
+-- name: put_identity
+WITH held AS (
+    SELECT id FROM shard WHERE id = 0 AND owner = $1 AND epoch = $2 FOR KEY SHARE
+)
+INSERT INTO store_identity (id, identity) SELECT 0, $3 FROM held
+RETURNING id

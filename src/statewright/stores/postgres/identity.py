@@ -1,0 +1,120 @@
+"""The identity of a store: a random id that a database and its data folder both have, so that no other pair is served.
+
+Code of functions and large objects are files in the data folder, and rows of the database name them. A server with
+another folder would start without a word, and answer 500 for everything that is not there.
+
+1. The first server that owns a database without an id makes one: in the folder as pending, in the database, then in
+   the folder for good. So a server that ends in between leaves a pair that the next one completes.
+2. A folder that does not fit a database which has an id is refused before the lease is asked for: a standby says so
+   when it is started, not when it takes over.
+3. A database without an id whose folder has one is refused once the lease is held; until then its owner may be making
+   the id.
+
+Leaves the meaning of the files to the modules that write them, and permissions to `files/data_folder.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from statewright import chance
+from statewright.errors import StoreError
+from statewright.files.data_folder import FILE_MODE, FOLDER_MODE
+from statewright.files.whole import write_bytes
+from statewright.stores.postgres.connection import Connection, explained, run
+from statewright.stores.postgres.lease import Lease
+from statewright.stores.statements import statements
+
+FILE_NAME: Final = "store-id"
+"""A line in the data folder: the id, and `pending` while the database may not have it."""
+_LINE: Final = re.compile(r"([0-9a-f]{32})( pending)?\s*")
+_SQL: Final = statements("postgres_lease")
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The id in a folder."""
+
+    identity: str
+    is_pending: bool
+
+
+class Identity:
+    """Checks the data folder of a database, and gives both of them the same id."""
+
+    def __init__(self, folder: Path, place: str) -> None:
+        """`place` is the database as messages show it."""
+        self._folder = folder
+        self._file = folder / FILE_NAME
+        self._place = place
+
+    def check(self, connection: Connection) -> None:
+        """Check the folder against a database that has an id. Raises: StoreError; Unavailable."""
+        # The database first: its id is in the folder by then.
+        stored = self._stored(connection)
+        if stored is not None:
+            self._compare(stored, self._known())
+
+    def adopt(self, connection: Connection, lease: Lease) -> None:
+        """Check the folder; if neither has an id, give both a new one.
+
+        Raises: StoreError; Unavailable, OwnershipLost.
+        """
+        stored, known = self._stored(connection), self._known()
+        if stored is None:
+            if known is not None and not known.is_pending:
+                raise StoreError(
+                    f"the data folder {self._folder} belongs to another database than {self._place}, which has had no "
+                    "folder yet: name the database of this folder with --store, or another folder with --data. If "
+                    f"{self._place} was restored from a copy that is older than {self._file}, delete that file"
+                )
+            stored = known.identity if known is not None else chance.secret_bytes(16).hex()
+            self._write(f"{stored} pending\n")
+            with explained(self._place):
+                if run(connection, _SQL["put_identity"], (lease.owner, lease.epoch, stored)).fetchone() is None:
+                    raise lease.taken_over()
+            known = _Known(stored, is_pending=True)
+        self._compare(stored, known)
+        if known is not None and known.is_pending:
+            self._write(f"{stored}\n")
+
+    def _stored(self, connection: Connection) -> str | None:
+        with explained(self._place):
+            found = run(connection, _SQL["identity"]).fetchone()
+        return found[0] if found is not None else None
+
+    def _known(self) -> _Known | None:
+        try:
+            text = self._file.read_bytes().decode("ascii", "replace")
+        except FileNotFoundError:
+            return None
+        except OSError as problem:
+            raise StoreError(f"{self._file} cannot be read: {problem.strerror or problem}") from None
+        line = _LINE.fullmatch(text)
+        if line is None:
+            raise StoreError(f"{self._file} is damaged: it must have the id of the database {self._place}")
+        return _Known(line[1], line[2] is not None)
+
+    def _compare(self, stored: str, known: _Known | None) -> None:
+        if known is not None and known.identity == stored:
+            return
+        if known is None or known.is_pending:
+            raise StoreError(
+                f"{self._folder} is not the data folder of the database {self._place}, which has the code of functions "
+                f"and large objects: name that one with --data. If it is lost, write {stored} into {self._file} to go "
+                "on without them"
+            )
+        raise StoreError(
+            f"the data folder {self._folder} and the database {self._place} do not belong together: each was used with "
+            "another one; name the folder of this database with --data, or the database of this folder with --store"
+        )
+
+    def _write(self, line: str) -> None:
+        try:
+            self._folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+            write_bytes(self._file, line.encode(), durable=True, mode=FILE_MODE)
+        except OSError as problem:
+            raise StoreError(f"{self._file} cannot be written: {problem.strerror or problem}") from None
