@@ -38,6 +38,8 @@ _SETTINGS: Final = (
     "enable_mergejoin=off",
     "random_page_cost=0.1",
     "cpu_tuple_cost=1",
+    # A row costs much by these settings, so that a few of a large table would seem worth several processes.
+    "max_parallel_workers_per_gather=0",
     "jit=off",
     "client_min_messages=warning",
 )

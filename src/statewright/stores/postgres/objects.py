@@ -26,7 +26,7 @@ def _numbered(text: str) -> str:
     return re.sub(r"\?", lambda _: f"${next(count)}", text.replace("{ids}", "SELECT unnest(?::bigint[])"))
 
 
-_TEXTS: Final = {name: _numbered(text) for name, text in statements("objects").items()}
+TEXTS: Final = {name: _numbered(text) for name, text in statements("objects").items()}
 
 
 class PostgresSql:
@@ -36,7 +36,7 @@ class PostgresSql:
         self._connection = connection
 
     def run(self, name: str, *given: object) -> list[SqlRow]:
-        cursor = run(self._connection, _TEXTS[name], given)
+        cursor = run(self._connection, TEXTS[name], given)
         return cursor.fetchall() if cursor.description is not None else []
 
     def ids(self, ids: Iterable[int]) -> BigintArray:

@@ -100,7 +100,16 @@ ORDER BY g.place, r.started_ms, r.id
 SELECT status, sum(n)::bigint FROM execution_count WHERE machine = $1 GROUP BY status
 
 -- name: count_open
-SELECT count(*) FROM execution WHERE status = $1 AND id BETWEEN $2 AND $3 AND machine >= 0
+-- Only running executions are read, by the counters of their machines, and none if the ids have no execution at all.
+SELECT count(*)
+FROM (
+    SELECT machine FROM execution_count
+    WHERE status = $1 AND machine >= 0 AND EXISTS (SELECT 1 FROM execution WHERE id BETWEEN $2 AND $3)
+    GROUP BY machine
+    HAVING sum(n) > 0
+) AS m
+JOIN execution AS e ON e.machine = m.machine AND e.status = $1
+WHERE e.id BETWEEN $2 AND $3
 
 -- name: history
 SELECT first, n, at_ms, body FROM history
@@ -123,10 +132,10 @@ ORDER BY due_ms, execution, timer
 LIMIT $3
 
 -- name: pending
+-- As they come from the indexes, by id, without a sort of their bodies.
 SELECT 0 AS box, id, execution, kind, body FROM outbox WHERE id BETWEEN $1 AND $2
 UNION ALL
 SELECT 1, id, execution, kind, body FROM inbox WHERE id BETWEEN $1 AND $2
-ORDER BY box, id
 
 -- name: sent
 -- The lock waits for a transaction that completes the row and whose connection was lost.
