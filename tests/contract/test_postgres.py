@@ -12,6 +12,7 @@ import pytest
 
 from statewright.errors import InUse, OwnershipLost, StoreError, Unavailable
 from statewright.stores.opening import open_store
+from statewright.stores.postgres import writer
 from statewright.stores.postgres.arrays import bigints, byteas, register, texts
 from statewright.stores.postgres.connection import SCHEMA_VERSION, Connection, migrate, place_of, run
 from statewright.stores.postgres.store import PostgresStore
@@ -327,6 +328,30 @@ def test_a_transaction_whose_connection_broke_at_its_commit_is_not_repeated(addr
 
     asyncio.run(body())
     assert len(attempts) == 1
+
+
+def test_a_queue_that_takes_long_to_count_is_loaded(address, monkeypatch):
+    async def body() -> None:
+        monkeypatch.setattr(writer, "WRITE_TIMEOUT_MS", 100)
+        store = PostgresStore(address)
+        await store.open("test")
+        counts_for_long = (
+            "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' "
+            "AND clock_timestamp() - query_start > interval '1 second'"
+        )
+        with psycopg.connect(address) as slow:
+            slow.execute("LOCK TABLE message IN ACCESS EXCLUSIVE MODE")
+            loading = asyncio.ensure_future(store.queues.load(5, 0))
+            await until_async(lambda: loading.done() or rows(address, counts_for_long))
+        assert (await loading).total == 0
+        # Only that transaction had so much time.
+        with psycopg.connect(address) as slow:
+            slow.execute("LOCK TABLE message IN ACCESS EXCLUSIVE MODE")
+            with pytest.raises(Unavailable, match="statement timeout"):
+                await store.queues.expire(5, 1, 1)
+        await store.close()
+
+    asyncio.run(body())
 
 
 def test_a_server_that_is_not_there_is_named_without_the_password():

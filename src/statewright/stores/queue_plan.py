@@ -102,6 +102,9 @@ class QueueSql(Protocol):
     def complete(self, rows: Sequence[tuple[int, bytes]]) -> None:
         """Complete outbox rows, by id, with bodies; none is nothing."""
 
+    def take_time(self) -> None:
+        """Allow the rest of the transaction to take long."""
+
 
 @dataclass(frozen=True, slots=True)
 class QueueWork:

@@ -94,6 +94,7 @@ class SqlQueues:
 
     async def load(self, queue: int, now_ms: int) -> LoadedQueue:
         def work(sql: QueueSql) -> LoadedQueue:
+            sql.take_time()
             ((total,),) = sql.fetch("count", queue)
             held = sql.fetch("held", queue)
             delayed = sql.fetch("delayed", queue, now_ms)

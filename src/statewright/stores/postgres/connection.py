@@ -25,6 +25,8 @@ CONNECT_SECONDS: Final = 5
 WRITE_TIMEOUT_MS: Final = 2_500
 """Shorter than the lease: a statement that takes longer is given up before another process takes over."""
 READ_TIMEOUT_MS: Final = 10_000
+LONG_TIMEOUT_MS: Final = 120_000
+"""For the few statements that read all rows of something: a queue of ten million messages takes some seconds."""
 _NETWORK_TIMEOUT_MS: Final = 2_500
 _PREPARED: Final = 500
 

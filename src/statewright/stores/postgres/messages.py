@@ -7,7 +7,7 @@ from typing import Final
 
 from statewright.stores.postgres.arrays import bigints, texts
 from statewright.stores.postgres.completing import complete
-from statewright.stores.postgres.connection import Connection, run
+from statewright.stores.postgres.connection import LONG_TIMEOUT_MS, Connection, run
 from statewright.stores.queue_protocol import Claimed
 from statewright.stores.statements import SqlRow, statements
 
@@ -64,6 +64,10 @@ class PostgresQueueSql:
 
     def complete(self, rows: Sequence[tuple[int, bytes]]) -> None:
         complete(self._connection, rows)
+
+    def take_time(self) -> None:
+        # The transaction holds the fence, so no other process takes the store meanwhile.
+        run(self._connection, _SQL["take_time"], (str(LONG_TIMEOUT_MS),))
 
 
 def _packed(name: str, rows: Sequence[SqlRow]) -> SqlRow:

@@ -146,6 +146,9 @@ WHERE queue = $1 AND visible_ms < $2
 ORDER BY visible_ms, receives, id
 LIMIT $3
 
+-- name: take_time
+SELECT set_config('statement_timeout', $1, true)
+
 -- name: count
 SELECT count(*) FROM message WHERE queue = $1
 

@@ -56,6 +56,9 @@ class SqliteQueueSql:
     def complete(self, rows: Sequence[tuple[int, bytes]]) -> None:
         complete(self._connection, rows)
 
+    def take_time(self) -> None:
+        """See `QueueSql`: statements have no limit of time here."""
+
 
 def _array(ids: Iterable[int]) -> str:
     return f"[{','.join(map(str, ids))}]"
