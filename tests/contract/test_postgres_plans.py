@@ -37,7 +37,6 @@ READS_MUCH: Final = {
     "postgres_queues.count": OF_QUEUE,
     "postgres_queues.held": OF_QUEUE,
     "postgres_queues.delayed": OF_QUEUE,
-    "postgres_queues.forget_notes": "each of the rows is deleted",
     "objects.upload_ids": "each of the uploads is deleted with its bucket",
 }
 """Statements that may read many rows by an index, and why; the other rules hold for them, too."""

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from statewright.errors import Unavailable
+from statewright.stores import sql_queues
 from statewright.stores.queue_protocol import (
     Claim,
     Claimed,
@@ -325,6 +326,24 @@ def test_notes_are_kept_until_they_are_forgotten(with_store):
         await store.queues.forget(START_MS, 8)
         assert await store.queues.trail(5) == []
         assert len(await store.queues.trail(8)) == 1
+
+    with_store(body)
+
+
+def test_many_notes_and_deduplications_are_forgotten_in_steps(with_store, monkeypatch):
+    monkeypatch.setattr(sql_queues, "_FORGET_STEP", 3)
+
+    async def body(store: Store) -> None:
+        await store.queues.note([Note(number, START_MS, "moved", "x") for number in range(1, 9)])
+        rows = [
+            fifo(number, "g", dedup_queue=QUEUE, dedup=f"d{number}", dedup_until_ms=START_MS + 1)
+            for number in range(1, 6)
+        ]
+        await store.queues.send(rows)
+        await store.queues.forget(START_MS + 1, 8)
+        assert [number for number in range(1, 10) if await store.queues.trail(number)] == [8]
+        again = [row._replace(id=row.id + 10, sent_ms=START_MS) for row in rows]
+        assert await store.queues.send(again) == [row.id for row in again]
 
     with_store(body)
 

@@ -119,8 +119,8 @@ class SqlQueues:
 
     async def forget(self, now_ms: int, notes_before: int) -> None:
         def work(sql: QueueSql) -> int:
-            sql.run("forget_notes", first_id(shard_of_id(notes_before)), notes_before)
-            return sql.run("forget_dedups", now_ms, _FORGET_STEP)
+            notes = sql.run("forget_notes", first_id(shard_of_id(notes_before)), notes_before, _FORGET_STEP)
+            return max(notes, sql.run("forget_dedups", now_ms, _FORGET_STEP))
 
         while await self._submit(QueueWork(work)) == _FORGET_STEP:
             pass

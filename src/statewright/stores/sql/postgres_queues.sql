@@ -170,7 +170,8 @@ DELETE FROM message_dedup
 WHERE (queue, dedup) IN (SELECT queue, dedup FROM message_dedup WHERE until_ms <= $1 LIMIT $2)
 
 -- name: forget_notes
-DELETE FROM message_note WHERE id >= $1 AND id < $2
+DELETE FROM message_note
+WHERE ctid = ANY (ARRAY(SELECT ctid FROM message_note WHERE id >= $1 AND id < $2 LIMIT $3))
 
 -- name: trail
 SELECT id, at_ms, kind, detail FROM message_note WHERE id = $1 ORDER BY at_ms, kind DESC

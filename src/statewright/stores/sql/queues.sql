@@ -153,7 +153,7 @@ DELETE FROM message_dedup
 WHERE (queue, dedup) IN (SELECT queue, dedup FROM message_dedup WHERE until_ms <= ? LIMIT ?)
 
 -- name: forget_notes
-DELETE FROM message_note WHERE id >= ? AND id < ?
+DELETE FROM message_note WHERE rowid IN (SELECT rowid FROM message_note WHERE id >= ? AND id < ? LIMIT ?)
 
 -- name: put_notes
 INSERT INTO message_note (id, at_ms, kind, detail)
