@@ -30,7 +30,7 @@ def test_a_standby_takes_over(tmp_path, ending):
 def test_an_execution_outlives_a_killed_server(tmp_path):
     database = server_or_skip()
     options = "--store", database.new_database()
-    first = Server(tmp_path / "first", *options)
+    first = Server(tmp_path / "data", *options)
     try:
         client = first.client()
         machine = client.create_state_machine(name="m", definition=json.dumps(DEFINITION), roleArn=ROLE)
@@ -39,13 +39,15 @@ def test_an_execution_outlives_a_killed_server(tmp_path):
         assert client.describe_execution(executionArn=arn)["status"] == "RUNNING"
     finally:
         first.kill()
-    second = Server(tmp_path / "second", *options)
+    second = Server(tmp_path / "data", *options)
     try:
         client = second.client()
         assert json.loads(ended(client, arn)["output"]) == {"a": 1}
         history = client.get_execution_history(executionArn=arn)["events"]
         assert [event["id"] for event in history] == list(range(1, 7))
         # Only what is no row lies in files.
-        assert {path.name for path in (tmp_path / "second").glob("*")} <= {"metrics"}
+        assert {path.name for path in (tmp_path / "data").glob("*")} <= {"metrics", "store-id"}
     finally:
         assert second.stop() == 0
+    with pytest.raises(AssertionError, match="other is not the data folder of the database postgresql://"):
+        Server(tmp_path / "other", *options)
