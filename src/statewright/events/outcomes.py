@@ -43,6 +43,10 @@ class Outcomes:
         """The last outcome of a schedule or rule, if it has fired since the server started."""
         return self._last.get(arn)
 
+    def forget(self, arn: str) -> None:
+        """Forget what a schedule or rule did that had this ARN before."""
+        self._last.pop(arn, None)
+
     def note(self, delivery: Delivery, what: str, at_ms: int, problem: ApiError | None = None) -> None:
         """Keep an outcome. Deliveries of topics have no such origin, and are left out."""
         arn = delivery.origin.get("SCHEDULE_ARN") or delivery.origin.get("RULE_ARN")

@@ -119,6 +119,8 @@ class Rules:
             stored=there.stored if there is not None else 0,
         )  # fmt: skip
         check_rule(made)
+        if there is None:
+            self._deliveries.outcomes.forget(made.arn(self._config))
         return await self._write(made)
 
     async def set_state(self, name: str, bus: str, state: str) -> None:

@@ -95,6 +95,7 @@ class Scheduler:
         check(made, now_ms, self._deliveries.calls, self._config)
         made = self._armed(replace(made, anchor_ms=_anchor(made, now_ms)), now_ms)
         if await self._write(made, completion):
+            self._deliveries.outcomes.forget(made.arn(self._config))
             self._arm(made)
             return made
         there = await self._find(group, name)

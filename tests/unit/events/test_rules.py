@@ -48,6 +48,23 @@ def test_buses_keep_apart() -> None:
     on_rig(test)
 
 
+def test_a_new_rule_has_no_outcome_of_one_that_had_its_name() -> None:
+    async def test(rig: Rig) -> None:
+        rules = rig.buses.rules
+        await rig.rule("r", SHOP)
+        await rig.put({"n": 1})
+        await rig.let(SECOND)
+        assert rules.last_outcome(rules.get("r", "default")) is not None
+        await rules.remove_targets("r", "default", ["1"])
+        await rules.put("r", "default", {"EventPattern": '{"source": ["bank"]}'})
+        assert rules.last_outcome(rules.get("r", "default")) is not None
+        await rules.delete("r", "default")
+        await rig.rule("r", SHOP)
+        assert rules.last_outcome(rules.get("r", "default")) is None
+
+    on_rig(test)
+
+
 def test_a_rule_can_be_disabled_changed_and_deleted() -> None:
     async def test(rig: Rig) -> None:
         rules = rig.buses.rules

@@ -10,6 +10,7 @@ import pytest
 
 from statewright.errors import ApiError
 from statewright.events.deliveries import pause_ms
+from statewright.events.outcomes import DELIVERED
 from tests.unit.events.running import DAY, DEAD, HOUR, MINUTE, QUEUE, ROLE, SECOND, Rig, failing, on_rig, request
 
 
@@ -73,6 +74,21 @@ def test_a_recurring_schedule_deletes_itself_after_its_last_instant() -> None:
         assert len(rig.targets.calls) == 3
         with pytest.raises(ApiError):
             await rig.scheduler.get("default", "a")
+
+    on_rig(test)
+
+
+def test_a_new_schedule_has_no_outcome_of_one_that_had_its_name() -> None:
+    async def test(rig: Rig) -> None:
+        await rig.create("a", "at(2026-01-01T01:00:00)", ActionAfterCompletion="DELETE")
+        await rig.let(2 * HOUR)
+        await rig.create("a", "rate(1 day)", StartDate=rig.clock.now_ms() + HOUR)
+        schedule = await rig.scheduler.get("default", "a")
+        assert rig.scheduler.last_outcome(schedule) is None
+        await rig.let(2 * HOUR)
+        last = rig.scheduler.last_outcome(schedule)
+        assert last is not None
+        assert last.what == DELIVERED
 
     on_rig(test)
 
