@@ -33,7 +33,9 @@ class Shop:
 
     def __init__(self, running: Running) -> None:
         command = [sys.executable, "-m", "statewright.cli.main", "deploy", str(PROJECT), "--endpoint", running.endpoint]
-        subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE_SECONDS)
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
+        if done.returncode:
+            raise SystemExit(f"The shop cannot be deployed: {done.stderr or done.stdout}")
         self._sfn = running.client("stepfunctions")
         self.machines = {
             one["name"]: one["stateMachineArn"] for one in self._sfn.list_state_machines()["stateMachines"]
