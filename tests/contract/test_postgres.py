@@ -12,7 +12,7 @@ import pytest
 
 from statewright.errors import InUse, OwnershipLost, StoreError, Unavailable
 from statewright.stores.opening import open_store
-from statewright.stores.postgres import writer
+from statewright.stores.postgres import lease, writer
 from statewright.stores.postgres.arrays import bigints, byteas, register, texts
 from statewright.stores.postgres.connection import SCHEMA_VERSION, Connection, migrate, place_of, run
 from statewright.stores.postgres.store import PostgresStore
@@ -84,6 +84,16 @@ def test_a_lease_that_ran_out_is_taken_once_the_last_group_is_written(address):
         await bob.close()
 
     asyncio.run(body())
+
+
+def test_a_free_lease_that_a_transaction_holds_for_long_is_given_up(address, monkeypatch):
+    monkeypatch.setattr(lease, "LAST_GROUP_SECONDS", 0.1)
+    rows(address, "INSERT INTO shard (id, owner, epoch, lease_until_ms) VALUES (0, 'alice', 7, 0)")
+    with psycopg.connect(address) as committing:
+        committing.execute("SELECT id FROM shard WHERE id = 0 FOR KEY SHARE")
+        with pytest.raises(Unavailable, match="its lease is free, but a transaction still holds it"):
+            asyncio.run(PostgresStore(address).open("bob"))
+    assert rows(address, "SELECT owner, epoch FROM shard") == [("alice", 7)]
 
 
 def test_an_owner_whose_lease_was_taken_commits_nothing_more(address):

@@ -11,10 +11,11 @@ import pytest
 
 from statewright.errors import InUse, OwnershipLost, StoreError
 from statewright.stores.postgres import identity
-from statewright.stores.postgres.connection import connect, migrate
+from statewright.stores.postgres.connection import Connection, connect, migrate, run
 from statewright.stores.postgres.identity import FILE_NAME
 from statewright.stores.postgres.lease import Lease
 from statewright.stores.postgres.store import PostgresStore
+from statewright.stores.statements import SqlRow
 from tests.postgres_server import Server, server_or_skip
 
 
@@ -123,10 +124,9 @@ def test_a_standby_with_another_folder_is_refused_while_the_owner_lives(address,
 def test_a_start_that_ends_while_it_adopts_is_completed_by_the_next_one(address, tmp_path, monkeypatch, writes):
     """It ends before or after the database has the id; the folder has it as pending."""
     folder = tmp_path / "data"
-    run = identity.run
     done: list[str] = []
 
-    def ending(connection, text, given=()):  # type: ignore[no-untyped-def]
+    def ending(connection: Connection, text: str, given: SqlRow = ()) -> psycopg.Cursor[SqlRow]:
         if "INSERT" in text and writes == 0:
             raise KeyboardInterrupt
         found = run(connection, text, given)

@@ -23,6 +23,8 @@ from statewright.stores.statements import statements
 LEASE_MS: Final = 3_000
 RENEW_SECONDS: Final = 1.0
 RETRY_SECONDS: Final = 0.2
+LAST_GROUP_SECONDS: Final = 10.0
+"""How long a process waits for a transaction of an owner whose lease has run out."""
 TRUST_SECONDS: Final = LEASE_MS * 2 / 3 / 1_000
 """A process that could not renew its lease for so long writes nothing more until it can."""
 
@@ -78,6 +80,7 @@ class Lease:
     def _take(self, connection: Connection) -> int:
         run(connection, _SQL["prepare"])
         seen: int | None = None
+        free_since: float | None = None
         while True:
             found = run(connection, _SQL["look"]).fetchone()
             if found is None:
@@ -87,6 +90,11 @@ class Lease:
                 epoch = self._take_free(connection)
                 if epoch is not None:
                     return epoch
+                free_since = free_since or time.monotonic()
+                if time.monotonic() - free_since > LAST_GROUP_SECONDS:
+                    raise Unavailable(
+                        f"the store {self._place} cannot be taken: its lease is free, but a transaction still holds it"
+                    )
             elif seen is not None and until_ms != seen:
                 raise InUse(f"the store {self._place} is in use by {holder}")
             seen = until_ms
