@@ -30,6 +30,7 @@ from statewright.engine.engine import Engine, EngineSettings
 from statewright.engine.executions.history_log import OnHistory
 from statewright.engine.machines.catalogue import MachineCatalogue
 from statewright.engine.machines.programs import Refine
+from statewright.errors import StoreError
 from statewright.events.archives.records import Keeper
 from statewright.events.deliveries import Deliveries
 from statewright.events.delivery_records import POST
@@ -210,7 +211,7 @@ class _Common:
         one of the default account. `None` makes this last one, which has the other `accounts`.
         """
         clock, hooks = self.clock, self.hooks
-        metrics = Recorder(clock, data / "metrics" if data is not None else None)
+        metrics = Recorder(clock, data / "metrics" if data is not None else None, partial(_is_owned, store))
         # Asking a virtual system for its address would open its port.
         calls = InnerCalls(None if isinstance(clock, VirtualClock) else self.endpoint)
         is_home = home is None or home.app.account != account
@@ -271,6 +272,15 @@ class _Common:
         engine.subscribe_express(integrations.express_ended)
         integrations.connect(engine)
         return engine
+
+
+def _is_owned(store: Store) -> bool:
+    """True if this process may write files beside a store: it has the store for certain."""
+    try:
+        store.check_lease()
+    except StoreError:
+        return False
+    return True
 
 
 def _wire(calls: InnerCalls) -> CallWire:

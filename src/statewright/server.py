@@ -7,27 +7,24 @@ Owns start, ready line, drain and end of a server process. Options of the comman
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import os
-import resource
 import signal
 import sys
-import time
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 from socket import socket
-from typing import Final
+from typing import Any, Final
 
 from statewright.api import operations
 from statewright.api.app import Api
 from statewright.api.http.connections import ConnectionTimeouts
 from statewright.api.http.listening import CannotListen, Listener, bind, listener
-from statewright.api.prometheus import Sample, published
+from statewright.api.prometheus import Sample
+from statewright.api.standby import REFUSAL, Door, NoPages
 from statewright.assembly import NO_HOOKS, Hooks, System, assemble
-from statewright.background import Background
 from statewright.clock import RealClock
 from statewright.config import DEFAULT_PORT, Config
 from statewright.console.console import PATH as CONSOLE_PATH
@@ -35,33 +32,35 @@ from statewright.console.console import ConsoleApp
 from statewright.console.project import ProjectBoard
 from statewright.engine.engine import Engine
 from statewright.engine.executions.views import StatusChange
-from statewright.errors import InUse, Unavailable
+from statewright.errors import OwnershipLost, StoreError, Unavailable
 from statewright.files import data_folder
-from statewright.functions.runtimes import confinement
-from statewright.functions.workers.isolation import NONE, CannotIsolate, Isolation, isolation
+from statewright.functions.workers.isolation import CannotIsolate
+from statewright.hosting.figures import samples
+from statewright.hosting.setup import (
+    StoreCheck,
+    close_data,
+    collect_garbage_rarely,
+    compare_clocks,
+    isolate,
+    loop_factory,
+    own_address,
+)
+from statewright.hosting.shared_folder import SharedFolder
+from statewright.hosting.standby import Demotion, LeaseWait, Standing, Waiting, become_standby, reap, received_port
 from statewright.stopping import StopDeadline
 from statewright.stores import fail_points
-from statewright.stores.ids import made_ms
 from statewright.stores.memory.store import MemoryStore
 from statewright.stores.opening import open_store
-from statewright.stores.protocol import STATUSES
 from statewright.stores.store import Store
 
-GARBAGE_THRESHOLDS: Final = (20_000, 50, 100)
-"""With Python's own thresholds, one request in every few would scan all objects of 100,000 open iterations, although
-hardly any of them is part of a cycle."""
 SWITCH_INTERVAL_SECONDS: Final = 0.0001
 """A busy event loop would otherwise starve the store's writer thread."""
 OPEN_BODY_BYTES: Final = 256 * 1024 * 1024
 """Longest request when the limits on payloads are lifted."""
-MOST_BEHIND_MS: Final = 60_000
-"""Allowed difference between the clocks of several machines."""
 MOST_NAMED: Final = 3
 """Executions that a stop which was given up names."""
 DATA_FOLDER: Final = ".statewright"
 STORES: Final = ("sqlite", "memory")
-STANDBY_PAUSE_MS: Final = 1_000
-"""Between two attempts of a standby to open the store."""
 
 log = logging.getLogger("statewright.server")
 lifecycle = logging.getLogger("statewright.executions")
@@ -87,7 +86,8 @@ class ServerOptions:
     origins: frozenset[str] = frozenset()
     timeouts: ConnectionTimeouts = field(default_factory=ConnectionTimeouts)
     standby: bool = False
-    """Wait while another server has the store, and take over when that one ends."""
+    """Wait while another server has the store in PostgreSQL, take over when its lease ends, and wait again when the
+    lease is lost."""
     hooks: Hooks = NO_HOOKS
     """Test cases of a mock file stand here; otherwise nothing."""
     project: ProjectBoard | None = None
@@ -135,101 +135,285 @@ class _Loss:
         signal.raise_signal(signal.SIGTERM)
 
 
-@dataclass(slots=True)
-class _StoreCheck:
-    """The reading through of the store after the start. `state` is `unchecked`, `sound` or `damaged`."""
-
-    state: str = "unchecked"
-    _background: Background = field(default_factory=lambda: Background("the check of the store"))
-
-    def begin(self, store: Store, place: str) -> None:
-        """Check a store, which ends the check when it is closed."""
-        self._background.spawn(self._run(store, place))
-
-    async def _run(self, store: Store, place: str) -> None:
-        began = time.monotonic()
-        fault = await store.examine()
-        if fault is not None:
-            self.state = "damaged"
-            log.error("the store %s is damaged (%s): stop the server and restore a backup", place, fault)
-        else:
-            self.state = "sound"
-            log.debug("the store %s was read through in %.1f s: no damage", place, time.monotonic() - began)
-
-    def sample(self) -> Sample:
-        """The figure for `/metrics`."""
-        words = "1 if the store was found damaged after the start."
-        return Sample("statewright_store_damaged", "gauge", words, self.state == "damaged", {"check": self.state})
-
-
-def serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> None:
-    """Serve until SIGTERM or SIGINT; `on_ready` is called once the port answers.
+def serve(
+    options: ServerOptions, on_ready: Callable[[Ready], None], on_standby: Callable[[Waiting], None] = lambda _: None
+) -> None:
+    """Serve until SIGTERM or SIGINT; `on_ready` is called once the port answers calls, `on_standby` once it refuses
+    them because another server has the store.
 
     Raises: CannotServe; also when the store is lost to another process, or the data folder removed.
     """
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
     data_folder.keep_private()
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_serve(options, on_ready))
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        runner.run(_serve(options, on_ready, on_standby))
 
 
-async def _serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> None:
+async def _serve(
+    options: ServerOptions, on_ready: Callable[[Ready], None], on_standby: Callable[[Waiting], None] = lambda _: None
+) -> None:
+    if options.standby and "://" not in options.store:
+        raise CannotServe(
+            "--standby needs a store that two servers can reach: --store postgresql://...; a data folder of SQLite "
+            "belongs to one process"
+        )
     origins = _origins_of(options)
     operations.load_all()
-    isolation = await asyncio.to_thread(_isolate, options.config)
-    store, listening = await _take_store(options)
-    host, port = listening.getsockname()[:2]
-    loss = _Loss()
-    system = assemble(
-        options.config, RealClock(), store, _data_of(options), lambda: _own_address(host, port), loss,
-        hooks=options.hooks,
-    )  # fmt: skip
-    engine = system.engine
-    engine.subscribe(_log_status)
-    for others in (system.regions, system.accounts):
-        if others is not None:
-            others.subscribe(_follow)
-    if options.config.time_scale != 1:
-        log.warning("waits, back-offs and delays take %g times their stated duration", options.config.time_scale)
-    body_bytes = None if options.config.limits.payload_bytes is not None else OPEN_BODY_BYTES
-    check = _StoreCheck()
-    api = Api(
-        system.app, origins, body_bytes, lambda: _samples(system, listens, check.sample()),
-        lambda: check.state, lambda: system.app.integrations.volatile.played,
-        ConsoleApp(system.app, origins, _where(options), options.project),
-    )  # fmt: skip
-    deadline = StopDeadline(options.timeouts.stop_seconds, lambda: _left_unwritten(engine))
-    listens = listener(api, lambda: on_ready(ready), options.timeouts, deadline.begin)
     try:
-        if options.prepare is not None:
-            await options.prepare(system)
-        await system.start()
+        isolation = await asyncio.to_thread(isolate, options.config)
+    except CannotIsolate as problem:
+        raise CannotServe(str(problem)) from None
+    handed = received_port() if options.standby else None
+    listening = handed or _listen(options)
+    close_data(_data_of(options))
+    process = _Process(options, origins, isolation.level, listening, _open_store(options))
+    if options.standby:
+        await _Standby(process, on_ready, on_standby, was_owner=handed is not None).run()
+    else:
+        await _serve_alone(process, on_ready)
+
+
+async def _serve_alone(process: _Process, on_ready: Callable[[Ready], None]) -> None:
+    """Serve what no other process has. Raises: CannotServe, StoreError."""
+    loss = _Loss()
+    try:
+        await process.store.open(f"pid {os.getpid()}")
+        inside = process.assemble(loss)
+        await process.start(inside)
     except BaseException:
-        listening.close()
-        await store.close()
+        await process.give_up()
         raise
-    engine.inbox.watch()
-    _compare_clocks(await store.newest_id(engine.shard.number), engine.clock.now_ms())
-    shown_host = f"[{host}]" if ":" in host else host
-    ready = Ready(f"http://{shown_host}:{port}", _where(options), os.getpid(), isolation.level)
-    # All objects built until now live as long as the process: the collector need not scan them again.
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*GARBAGE_THRESHOLDS)
-    check.begin(store, ready.place)
+    deadline = StopDeadline(process.options.timeouts.stop_seconds, lambda: _left_unwritten(inside.system.engine))
+    listens = process.listen(inside.api, lambda: on_ready(process.ready()), deadline.begin)
+    collect_garbage_rarely()
+    inside.check.begin(process.store, process.place)
     listens.watch.start()
     try:
-        await listens.serve(sockets=[listening])
+        await listens.serve(sockets=[process.listening])
     finally:
         deadline.begin()
-        listens.watch.stop()
-        await system.stop()
-        fail_points.passed(fail_points.BEFORE_CLOSE)
-        await store.close()
+        await process.stop(inside)
         deadline.met()
         log.info("stopped")
     if loss.reason is not None:
         raise CannotServe(f"stopped, because {loss.reason}")
+
+
+@dataclass(slots=True)
+class _Inside:
+    """The parts of a process that exist only while it owns the store."""
+
+    system: System
+    api: Api
+    check: StoreCheck
+
+
+class _Process:
+    """The parts of a process from its start to its end: its port, its place of files, and a store to open."""
+
+    def __init__(
+        self, options: ServerOptions, origins: frozenset[str], isolation: str, listening: socket, store: Store
+    ) -> None:
+        self.options = options
+        self.listening = listening
+        self.store = store
+        self.place = _where(options)
+        self._origins = origins
+        self._isolation = isolation
+        self._listens: Listener | None = None
+        data = _data_of(options)
+        is_shared = data is not None and "://" in options.store
+        self._folder = SharedFolder(data, RealClock()) if data is not None and is_shared else None
+
+    def ready(self) -> Ready:
+        """Report that it serves."""
+        return Ready(self.endpoint, self.place, os.getpid(), self._isolation)
+
+    @property
+    def endpoint(self) -> str:
+        """The address of the port."""
+        host, port = self.listening.getsockname()[:2]
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+    def listen(self, api: Api | Door, on_open: Callable[[], None], on_stop: Callable[[], None]) -> Listener:
+        """Make the server of the port, which runs from then on."""
+        self._listens = listener(api, on_open, self.options.timeouts, on_stop)
+        return self._listens
+
+    def assemble(self, on_lost: Callable[[str], None], store: Store | None = None) -> _Inside:
+        """Assemble the system and its API on the store, or on another one to try it."""
+        options = self.options
+        host, port = self.listening.getsockname()[:2]
+        data = _data_of(options) if store is None else None
+        system = assemble(
+            options.config, RealClock(), store or self.store, data, lambda: own_address(host, port), on_lost,
+            hooks=options.hooks,
+        )  # fmt: skip
+        body_bytes = None if options.config.limits.payload_bytes is not None else OPEN_BODY_BYTES
+        check = StoreCheck()
+        api = Api(
+            system.app, self._origins, body_bytes, lambda: self._samples(system, check.sample()),
+            lambda: check.state, lambda: system.app.integrations.volatile.played,
+            ConsoleApp(system.app, self._origins, self.place, options.project),
+        )  # fmt: skip
+        return _Inside(system, api, check)
+
+    async def _samples(self, system: System, *more: Sample) -> Iterable[Sample]:
+        assert self._listens is not None
+        standby = Sample("statewright_standby", "gauge", "1 while another server has the store.", 0)
+        return await samples(system, self._listens, standby, *more)
+
+    async def start(self, inside: _Inside) -> None:
+        """Start the system on the store, which is open. Raises: StoreError, CannotServe."""
+        system, options = inside.system, self.options
+        if self._folder is not None:
+            await self._folder.hold()
+        engine = system.engine
+        engine.subscribe(_log_status)
+        for others in (system.regions, system.accounts):
+            if others is not None:
+                others.subscribe(_follow)
+        if options.config.time_scale != 1:
+            log.warning("waits, back-offs and delays take %g times their stated duration", options.config.time_scale)
+        if options.prepare is not None:
+            await options.prepare(system)
+        await system.start()
+        engine.inbox.watch()
+        compare_clocks(await self.store.newest_id(engine.shard.number), engine.clock.now_ms())
+
+    async def stop(self, inside: _Inside | None) -> None:
+        """Stop the system, and release what it had."""
+        if self._listens is not None:
+            self._listens.watch.stop()
+        if inside is not None:
+            await inside.system.stop()
+            fail_points.passed(fail_points.BEFORE_CLOSE)
+        await self._release()
+
+    async def give_up(self) -> None:
+        """Release what was taken for a start that failed."""
+        self.listening.close()
+        await self._release()
+
+    async def _release(self) -> None:
+        if self._folder is not None:
+            # Before the store: the process that takes the store takes the folder next.
+            await self._folder.release()
+        await self.store.close()
+
+
+class _Standby:
+    """A process that is either the standby or serves: whichever it has been since its start or its last demotion."""
+
+    def __init__(
+        self,
+        process: _Process,
+        on_ready: Callable[[Ready], None],
+        on_standby: Callable[[Waiting], None],
+        *,
+        was_owner: bool,
+    ) -> None:
+        self._process = process
+        self._on_ready = on_ready
+        self._on_standby = on_standby
+        self._inside: _Inside | None = None
+        self._clock = RealClock()
+        options = process.options
+        self._deadline = StopDeadline(options.timeouts.stop_seconds, self._left)
+        store: Any = process.store
+        self._wait = LeaseWait(
+            store, self._clock, process.place, f"pid {os.getpid()}", was_owner=was_owner, on_wait=self._announce_wait
+        )
+        self._rehearsal = process.assemble(lambda _: None, MemoryStore())
+        self._front = self._rehearsal.api
+        self._front.draining, self._front.refusal = True, REFUSAL
+        self._front.standing, self._front.pages, self._front.sampler = lambda: "standby", NoPages(), _samples_of_standby
+        self._front.store_state = lambda: "unchecked" if self._wait.standing.is_answering else "unavailable"
+        self._door = Door(self._front)
+        self._listens = process.listen(self._door, lambda: None, self._end)
+        self._demotion = Demotion(self._clock, self._shut, lambda: become_standby(process.listening))
+
+    async def run(self) -> None:
+        """Serve until a signal. Raises: CannotServe, StoreError."""
+        await self._rehearse()
+        reap()
+        self._listens.watch.start()
+        serving = asyncio.ensure_future(self._listens.serve(sockets=[self._process.listening]))
+        try:
+            await self._take_over(serving)
+            await serving
+        finally:
+            # After a failed start, too.
+            self._listens.should_exit = True
+            self._end()
+            await serving
+            await self._process.stop(self._inside)
+            self._deadline.met()
+            log.info("stopped")
+
+    async def _rehearse(self) -> None:
+        """Start once in memory, so that everything is imported by the time that there is a store."""
+        system = self._rehearsal.system
+        await system.engine.store.open("rehearsal")
+        await system.start()
+        await system.stop()
+        collect_garbage_rarely()
+
+    async def _take_over(self, serving: asyncio.Future[None]) -> None:
+        if not await self._wait.taken():
+            return
+        self._inside = inside = self._process.assemble(self._demotion)
+        inside.api.standing = self._standing
+        try:
+            await self._process.start(inside)
+        except (Unavailable, OwnershipLost) as problem:
+            # The store is there, or was a moment ago.
+            self._demotion(str(problem))
+            return
+        if serving.done() or self._demotion.reason is not None:
+            return
+        self._door.app = inside.api
+        late_ms, before = self._clock.now_ms() - self._wait.free_since_ms, self._wait.standing.owner
+        if before is not None:
+            log.info("took over from %s: ready %.2f s after the end of its lease", before, late_ms / 1_000)
+        self._on_ready(self._process.ready())
+        inside.check.begin(self._process.store, self._process.place)
+        collect_garbage_rarely()
+
+    def _announce_wait(self, standing: Standing) -> None:
+        process = self._process
+        log.info(
+            "standby: the folder %s must be the one that the server in use has: the code of functions and objects of "
+            "more than 16 KiB are files in it", process.options.data,
+        )  # fmt: skip
+        self._on_standby(Waiting(process.endpoint, process.place, os.getpid(), standing.owner))
+
+    def _standing(self) -> str:
+        """The word for `/health` while this process serves."""
+        try:
+            self._process.store.check_lease()
+        except StoreError:
+            return "no lease"
+        return "ready"
+
+    def _shut(self) -> None:
+        self._door.app = self._front
+        if self._inside is not None:
+            self._inside.api.refusal = REFUSAL
+            self._inside.api.drain()
+
+    def _end(self) -> None:
+        """The process has been asked to end."""
+        self._demotion.call_off()
+        self._deadline.begin()
+        self._wait.stop()
+
+    def _left(self) -> str:
+        return _left_unwritten(self._inside.system.engine) if self._inside is not None else "the store is not closed"
+
+
+async def _samples_of_standby() -> Iterable[Sample]:
+    return [Sample("statewright_standby", "gauge", "1 while another server has the store.", 1)]
 
 
 def _origins_of(options: ServerOptions) -> frozenset[str]:
@@ -241,63 +425,6 @@ def _origins_of(options: ServerOptions) -> frozenset[str]:
             "or in origins under [http]"
         )
     return origins
-
-
-async def _take_store(options: ServerOptions) -> tuple[Store, socket]:
-    """Open the store, and the server's socket. Raises: StoreError, CannotServe."""
-    listening = _listen(options)
-    _close_data(_data_of(options))
-    store = _open_store(options)
-    try:
-        if options.standby:
-            # Its port answers once it has the store; mistakes in its options have ended it by now.
-            listening.close()
-            await _wait_for_store(store)
-            listening = _listen(options)
-        else:
-            await store.open(f"pid {os.getpid()}")
-    except BaseException:
-        await store.close()
-        listening.close()
-        raise
-    return store, listening
-
-
-async def _wait_for_store(store: Store) -> None:
-    """Open the store once no other server has it. Raises: StoreError."""
-    clock = RealClock()
-    is_waiting = False
-    while True:
-        try:
-            await store.open(f"pid {os.getpid()}")
-        except Unavailable as problem:
-            # A standby outlives a database that is restarted, or replaced by its own standby.
-            if not (is_waiting or isinstance(problem, InUse)):
-                raise
-            if not is_waiting:
-                log.info("standby: %s; this server takes over when that one ends", problem)
-            is_waiting = True
-            await clock.sleep_until(clock.now_ms() + STANDBY_PAUSE_MS)
-        else:
-            return
-
-
-def _isolate(config: Config) -> Isolation:
-    """The level of isolation of handlers; makes this process unreadable to them. Raises: CannotServe."""
-    try:
-        found = isolation(config.functions.isolation)
-    except CannotIsolate as problem:
-        raise CannotServe(str(problem)) from None
-    if found.level != NONE:
-        confinement.hide_memory()
-    if found.reason:
-        log.info("handlers run at the isolation %s: %s", found.level, found.reason)
-    if os.geteuid() == 0:
-        log.warning(
-            "the server runs as root: a handler that breaks out of its isolation owns the machine. Run it as a user "
-            "of its own"
-        )
-    return found
 
 
 def _listen(options: ServerOptions) -> socket:
@@ -321,34 +448,6 @@ def _listen(options: ServerOptions) -> socket:
 def _data_of(options: ServerOptions) -> Path | None:
     """The folder for files beside the store; None for a store in memory."""
     return None if options.store == "memory" else options.data
-
-
-def _close_data(data: Path | None) -> None:
-    """Close a data folder that other users can reach, and log it; its faults are the store's to report."""
-    if data is None:
-        return
-    try:
-        was, still = data_folder.close_to_others(data)
-    except OSError:
-        return
-    if was.closable and not still.paths:
-        log.warning(
-            "the data folder %s was open to other users of this machine; it is closed now. They may have read "
-            "payloads and secrets in it", data,
-        )  # fmt: skip
-    for path in still.paths:
-        log.warning(
-            "%s is open to other users of this machine and cannot be closed: move the data to a folder that only the "
-            "server's user can reach (--data), on a file system with permissions", path,
-        )  # fmt: skip
-
-
-def _own_address(host: str, port: int) -> str:
-    """The address at which processes of this machine reach the server."""
-    address = ip_address(host)
-    if address.is_unspecified:
-        return f"http://127.0.0.1:{port}" if address.version == 4 else f"http://[::1]:{port}"
-    return f"http://[{host}]:{port}" if address.version == 6 else f"http://{host}:{port}"
 
 
 def _where(options: ServerOptions) -> str:
@@ -381,25 +480,6 @@ def _left_unwritten(engine: Engine) -> str:
     return f"the store does not take the last steps of {len(names)} executions ({shown})"
 
 
-def _compare_clocks(newest_id: int, now_ms: int) -> None:
-    """Log a warning if the store was written in the future: its timers fall due only when the clock gets there."""
-    behind_ms = made_ms(newest_id) - now_ms if newest_id else 0
-    if behind_ms > MOST_BEHIND_MS:
-        log.warning(
-            "the system clock is %d minutes behind the newest execution in the store: it is wrong now, or was wrong "
-            "when that execution started. Nothing is lost, but timers set then fall due that much later",
-            round(behind_ms / 60_000),
-        )
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
-    try:
-        import uvloop
-    except ImportError:
-        return asyncio.new_event_loop
-    return uvloop.new_event_loop
-
-
 def _follow(system: System) -> None:
     """Log the status changes of a region's executions, and watch its inbox."""
     app = system.app
@@ -416,66 +496,3 @@ def _log_status(change: StatusChange) -> None:
         lifecycle.debug(
             "%s", view.status, extra={"execution_arn": view.execution_arn, "status": view.status, "error": view.error}
         )
-
-
-async def _samples(system: System, listens: Listener, *more: Sample) -> Iterable[Sample]:
-    """The figures for `/metrics`: those of each region and account that runs, then those of the process."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    groups = system.engine.store.figures()
-    connections = listens.server_state
-    of_places = [sample for one in system.all() for sample in await _samples_of(one)]
-    return [
-        *of_places,
-        Sample("statewright_store_groups_total", "counter", "Groups of writes that were committed.", groups.groups),
-        Sample("statewright_store_jobs_total", "counter", "Writes in these groups.", groups.jobs),
-        Sample("statewright_store_seconds_total", "counter", "Time that these groups took.", groups.seconds_total),
-        Sample("statewright_store_seconds_most", "gauge", "Time that the slowest group took.", groups.seconds_most),
-        Sample("statewright_loop_lag_seconds", "gauge", "How late the event loop was.", listens.lag_seconds),
-        Sample("statewright_loop_lag_seconds_most", "gauge", "How late it was at most.", listens.most_lag_seconds),
-        Sample("statewright_loop_held_up_total", "counter", "Lags of half a second or more.", listens.watch.lags),
-        Sample("statewright_connections", "gauge", "Open connections.", len(connections.connections)),
-        Sample("statewright_connections_most", "gauge", "How many may be open.", connections.most),
-        Sample("statewright_connections_cut_total", "counter", "Connections given up as too slow.", connections.cut),
-        Sample("process_cpu_seconds_total", "counter", "CPU time.", used.ru_utime + used.ru_stime),
-        Sample("process_resident_memory_bytes", "gauge", "Resident memory.", _resident_bytes()),
-        *more,
-    ]
-
-
-async def _samples_of(system: System) -> Iterable[Sample]:
-    """The figures of one region of an account; those of the default one have no labels for that."""
-    app, engine = system.app, system.engine
-    found = await engine.metrics()
-    by_status = found.pop("executions_by_status")
-    closed = found.pop("executions_closed")
-    said = "Executions in each status."
-    samples = [
-        Sample("statewright_executions_closed_total", "counter", "Executions closed.", count, {"status": status})
-        for status, count in closed.items()
-    ]
-    heavy, words = (
-        engine.heavy.steps + engine.heavy.errands,
-        "Steps and errands with expressions too heavy for the loop.",
-    )
-    samples.append(Sample("statewright_heavy_steps_total", "counter", words, heavy))
-    samples += published(app.services.metrics)
-    is_default = system.regions is not None
-    for name, value in found.items():
-        # The store counts open executions of all places together.
-        if is_default or name not in ("executions_open", "map_runs_open"):
-            words = f"The engine's {name.replace('_', ' ')}, since the start."
-            samples.append(Sample(f"statewright_{name}", "gauge", words, value))
-    if is_default:
-        of_all = [Sample("statewright_executions", "gauge", said, by_status[one], {"status": one}) for one in STATUSES]
-        return of_all + samples
-    place = {"region": app.config.region} | ({"account": app.account} if app.account else {})
-    return [replace(sample, labels={**place, **sample.labels}) for sample in samples]
-
-
-def _resident_bytes() -> int:
-    try:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
-    except (OSError, ValueError, IndexError):
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return peak if sys.platform == "darwin" else peak * 1024
-    return pages * os.sysconf("SC_PAGE_SIZE")

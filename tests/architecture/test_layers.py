@@ -47,7 +47,7 @@ LAYERS = [
     ["regions"],
     ["assembly"],
     ["virtual"],
-    ["stopping"],
+    ["stopping", "hosting"],
     ["simulator"],
     ["console"],
     ["server"],

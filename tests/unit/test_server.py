@@ -18,6 +18,7 @@ from statewright.api.http.listening import bind
 from statewright.config import Config, FunctionSettings
 from statewright.engine.executions.views import StatusChange
 from statewright.errors import Unavailable
+from statewright.hosting.figures import resident_bytes
 from statewright.server import CannotServe, ServerOptions
 
 Talk = Callable[[int], Awaitable[None]]
@@ -117,9 +118,9 @@ def test_changes_of_status_are_logged_without_payloads(caplog: pytest.LogCapture
 
 
 def test_resident_memory_is_told(monkeypatch: pytest.MonkeyPatch):
-    assert server._resident_bytes() > 1_000_000
+    assert resident_bytes() > 1_000_000
     monkeypatch.setattr(Path, "read_text", lambda _path: "")
-    assert server._resident_bytes() > 1_000_000
+    assert resident_bytes() > 1_000_000
 
 
 def test_a_process_that_lost_its_data_ends(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,14 +70,19 @@ GATHER: Final = "statewright.gather"
 PAGES: Final = frozenset({"/health", "/metrics"})
 GLOBAL_ENDPOINT: Final = "us-east-1"
 """The region that calls to services without regions are signed for. Source: endpoints of botocore."""
+AVAILABLE: Final = frozenset({"ok", "ready"})
+"""Words of `/health` for a server that answers calls; with all others its status is 503."""
+SHUTTING_DOWN: Final = "The server is shutting down; try again."
 WARN_SECONDS: Final = 1.0
 """Shortest time between two warnings about a store that does not answer."""
 
 
 @dataclass(slots=True)
 class Api:
-    """The application. `sampler` returns further figures for `/metrics`; while `draining`, new calls are refused.
+    """The application. `sampler` returns further figures for `/metrics`; while `draining`, new calls are refused, and
+    `refusal` says why.
 
+    `standing` is the word for `/health` about what the server is, which is available while that is one of `AVAILABLE`.
     `origins` are those of web pages that may call. `body_bytes` is the longest body for any service when the limits on
     payloads are lifted. `store_state` says for `/health` what a check of the store has found, `invented` which services
     moto has played. `pages` answers unsigned requests at `/console`.
@@ -90,8 +95,10 @@ class Api:
     store_state: Callable[[], str] | None = None
     invented: Callable[[], list[str]] | None = None
     pages: Pages | None = None
+    standing: Callable[[], str] | None = None
     counters: CallCounters = field(default_factory=CallCounters)
     draining: bool = False
+    refusal: str = SHUTTING_DOWN
     _warned_at: float = -1e9
     _unwarned: int = 0
     _polls: set[asyncio.Future[Json] | _Poll] = field(default_factory=set)
@@ -99,7 +106,7 @@ class Api:
 
     def drain(self) -> None:
         """Refuse new calls, and end all long polls."""
-        self.draining = True
+        self.draining, self.standing = True, None
         for poll in self._polls:
             poll.cancel()
         if self.pages is not None:
@@ -173,7 +180,7 @@ class Api:
     async def _call(self, handling: _Handling, incoming: Incoming) -> Answer:
         where = handling.where
         if self.draining:
-            raise _shutting_down()
+            raise self._refused()
         key = await self._verify(where, incoming)
         if where == UNSIGNED_FORM and signing_service(incoming.query, incoming.headers) is None:
             where = handling.where = form_route(where, incoming.query, await incoming.body())
@@ -273,7 +280,7 @@ class Api:
             if not work.done():
                 raise Disconnected
             if work.cancelled():
-                raise _shutting_down()
+                raise self._refused()
             return work.result()
         finally:
             self._polls.discard(work)
@@ -292,7 +299,7 @@ class Api:
             if poll.task is None or not (poll.is_gone or poll.is_cancelled):
                 raise
             poll.task.uncancel()
-            raise Disconnected if poll.is_gone else _shutting_down() from None
+            raise Disconnected if poll.is_gone else self._refused() from None
         finally:
             watch(None)
             self._polls.discard(poll)
@@ -303,7 +310,8 @@ class Api:
         if path not in PAGES or scope["method"] not in ("GET", "HEAD") or "authorization" in headers:
             return None
         if path == "/health":
-            state: JsonObject = {"status": "draining" if self.draining else "ok", "version": __version__}
+            status = self._status()
+            state: JsonObject = {"status": status, "version": __version__}
             if self.store_state is not None:
                 state["store"] = self.store_state()
             services = {name: len(of) for name in sorted(BY_NAME) if (of := registered(name))}
@@ -312,7 +320,7 @@ class Api:
             sources = self.app.services.make.found(build_event_sources)
             if sources is not None and (lagging := sources.lagging()):
                 state["lagging"] = lagging
-            return Answer(503 if self.draining else 200, orjson.dumps({**state, "operations": services}))
+            return Answer(200 if status in AVAILABLE else 503, orjson.dumps({**state, "operations": services}))
         samples = list(await self.sampler()) if self.sampler is not None else []
         samples.append(Sample("statewright_api_polls", "gauge", "Calls that wait for something.", len(self._polls)))
         return Answer(200, render(self.counters, samples), METRICS_TYPE)
@@ -324,11 +332,22 @@ class Api:
             return time_scale.show(pauses)
         if scope["method"] != "PUT":
             return None
+        if self.draining:
+            raise self._refused()
         if self.app.config.credentials:
             reason = "With credentials configured, only statewright.toml sets the scale."
             raise ApiError("AccessDeniedException", reason, status=403)
         incoming = Incoming("PUT", scope["path"], "", headers, receive, time_scale.LONGEST_BODY)
         return time_scale.set_scale(pauses, await incoming.body())
+
+    def _refused(self) -> ApiError:
+        return ApiError("ServiceUnavailable", self.refusal)
+
+    def _status(self) -> str:
+        """The word for `/health`."""
+        if self.standing is not None:
+            return self.standing()
+        return "draining" if self.draining else "ok"
 
     def _warn_of_store(self, handling: _Handling, problem: StoreError) -> None:
         """Log an error of the store or the machine, at most once a second: the log may be on the disk that is full."""
@@ -442,10 +461,6 @@ def _new_id() -> str:
     """A random UUID (version 4), made without the cost of `uuid`, which every request would pay."""
     text = chance.random_bytes(16).hex()
     return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-a{text[17:20]}-{text[20:]}"
-
-
-def _shutting_down() -> ApiError:
-    return ApiError("ServiceUnavailable", "The server is shutting down; try again.")
 
 
 async def _nothing() -> Message:

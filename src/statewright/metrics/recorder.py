@@ -37,10 +37,11 @@ OnValue = Callable[[int], None]
 
 
 class Recorder:
-    """All metrics of a process. `folder` keeps the minutes, None for memory alone."""
+    """All metrics of a process. `folder` keeps the minutes, None for memory alone, and is written if `may_write`."""
 
-    def __init__(self, clock: Clock, folder: Path | None = None) -> None:
+    def __init__(self, clock: Clock, folder: Path | None = None, may_write: Callable[[], bool] = lambda: True) -> None:
         self.clock = clock
+        self._may_write = may_write
         self.refused = 0
         """Metrics that are not recorded because there are too many."""
         self.looks: dict[str, Look] = {}
@@ -250,6 +251,9 @@ class Recorder:
             self._new.append(series)
 
     def _write(self, minute: int, points: dict[int, Point]) -> None:
+        if self._archive is not None and not self._may_write():
+            # The names stay new, for the next minute that is written.
+            return
         new, self._new = self._new, []
         if self._archive is not None:
             self._archive.name(_name_of(series) for series in new)

@@ -20,8 +20,8 @@ from typing import Final
 
 import uvicorn
 
-from statewright.api.app import Api
 from statewright.api.http.connections import Connections, ConnectionTimeouts, GuardedProtocol
+from statewright.api.standby import Application
 from statewright.metrics.loop_watch import LoopWatch
 
 SWEEP_TICKS: Final = 10
@@ -45,7 +45,7 @@ class Listener(uvicorn.Server):
     def __init__(
         self,
         config: uvicorn.Config,
-        api: Api,
+        api: Application,
         on_ready: Callable[[], None],
         on_stop: Callable[[], None],
         timeouts: ConnectionTimeouts,
@@ -111,7 +111,7 @@ class Listener(uvicorn.Server):
 
 
 def listener(
-    api: Api,
+    api: Application,
     on_ready: Callable[[], None],
     timeouts: ConnectionTimeouts | None = None,
     on_stop: Callable[[], None] = lambda: None,

@@ -11,10 +11,13 @@ from statewright.cli.extensions import extensions_option
 from statewright.cli.output import FAILED, NOT_FOUND, OK, USAGE, Stop, stdout
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from statewright.api.http.connections import ConnectionTimeouts
     from statewright.assembly import System
     from statewright.config import Config
-    from statewright.server import ServerOptions
+    from statewright.hosting.standby import Waiting
+    from statewright.server import Ready, ServerOptions
 
 SETTINGS_FILE = "statewright.toml"
 ISOLATIONS = ("auto", "none", "hardened", "namespaces")
@@ -60,7 +63,11 @@ def _store_name(_context: click.Context, _parameter: click.Parameter, value: str
     metavar="FILE",
     help="A MockConfigFile.json: a start of ARN#TestCase has its tasks answered by the mocks of the test case.",
 )
-@click.option("--standby", is_flag=True, help="Wait while another server has the store, then take over.")
+@click.option(
+    "--standby",
+    is_flag=True,
+    help="Of two servers on one PostgreSQL: wait while the other has the store, take over, wait again when it is lost.",
+)
 @click.option("--time-scale", type=float, metavar="N", help="Waits and back-offs take N times as long; 0 skips them.")
 @click.option(
     "--origin",
@@ -89,6 +96,14 @@ def _store_name(_context: click.Context, _parameter: click.Parameter, value: str
     show_default=True,
     help="debug logs every call and every change of an execution.",
 )
+@click.option(
+    "-o",
+    "--output",
+    "form",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    help="On standard output: lines for people, or one JSON object for each change.",
+)
 @extensions_option
 def serve(
     host: str,
@@ -104,6 +119,7 @@ def serve(
     isolation: str | None,
     log_format: str,
     log_level: str,
+    form: str,
 ) -> int:
     """Serve Step Functions and the services that workflows call, behind their own APIs, on one port.
 
@@ -121,19 +137,14 @@ def serve(
     from statewright.api.guard import is_origin
     from statewright.cli.serving import logs
     from statewright.errors import StoreError
-    from statewright.server import CannotServe, Ready, ServerOptions
+    from statewright.server import CannotServe, ServerOptions
     from statewright.server import serve as run_server
 
     logs.configure(log_format, log_level)
-    printer = stdout()
+    lines = _Lines(form == "json")
     for origin in origins:
         if not is_origin(origin):
             raise Stop(USAGE, f"--origin {origin} is not an origin such as http://localhost:3000")
-
-    def announce(ready: Ready) -> None:
-        for line in ready.lines:
-            printer.line(line)
-        printer.flush()
 
     config = config_of(settings, limits, time_scale, isolation)
     warn_of_readers(config, Path(settings or SETTINGS_FILE))
@@ -142,13 +153,39 @@ def serve(
     )
     options = with_mocks(options, mock_config)
     try:
-        run_server(options, announce)
+        run_server(options, lines.ready, lines.standby)
     except CannotServe as problem:
         raise Stop(FAILED, str(problem)) from None
     except StoreError as problem:
         where = f"the store in {data} cannot be opened: " if store == "sqlite" else ""
         raise Stop(FAILED, f"{where}{problem}") from None
     return OK
+
+
+class _Lines:
+    """The lines of a server on standard output: for people, or as JSON."""
+
+    def __init__(self, as_json: bool) -> None:
+        self._as_json = as_json
+        self._printer = stdout()
+
+    def ready(self, ready: Ready) -> None:
+        """Report that the server serves."""
+        facts = {"endpoint": ready.endpoint, "console": ready.console, "data": ready.place}
+        self._print("ready", {**facts, "handlers": ready.isolation, "pid": ready.pid}, ready.lines)
+
+    def standby(self, waiting: Waiting) -> None:
+        """Report that the server waits."""
+        facts = {"endpoint": waiting.endpoint, "data": waiting.place, "pid": waiting.pid, "owner": waiting.owner}
+        self._print("standby", facts, [waiting.line])
+
+    def _print(self, event: str, facts: dict[str, object], lines: Sequence[str]) -> None:
+        if self._as_json:
+            self._printer.json({"event": event, **facts}, compact=True)
+        else:
+            for line in lines:
+                self._printer.line(line)
+        self._printer.flush()
 
 
 def with_mocks(options: ServerOptions, mock_config: str | None) -> ServerOptions:

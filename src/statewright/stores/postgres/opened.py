@@ -26,6 +26,8 @@ from statewright.stores.postgres.connection import (
 )
 from statewright.stores.postgres.identity import Identity
 from statewright.stores.postgres.lease import Lease
+from statewright.stores.postgres.surroundings import examine
+from statewright.stores.postgres.watching import LeaseWatch, Seen
 from statewright.stores.postgres.writer import Writers
 from statewright.stores.statements import SqlRow, statements
 
@@ -50,6 +52,8 @@ class PostgresDatabase:
         self._identity = Identity(files, self.place) if files is not None else None
         self._open: OpenDatabase | None = None
         self._is_opening = False
+        self._watch = LeaseWatch(address, self.place)
+        self._is_examined = False
 
     @property
     def opened(self) -> OpenDatabase:
@@ -75,7 +79,22 @@ class PostgresDatabase:
         self._open = OpenDatabase(self._address, self.place, lease, self._clock)
         return lease.epoch
 
+    async def look(self) -> Seen:
+        """See who has the lease, without waiting for it. Raises: Unavailable; StoreError as `open` does."""
+        return await asyncio.get_running_loop().run_in_executor(None, self._look)
+
+    def _look(self) -> Seen:
+        self._examine()
+        return self._watch.look()
+
+    def _examine(self) -> None:
+        if not self._is_examined:
+            examine(self._address, self.place)
+            self._is_examined = True
+
     def _take(self, owner: str) -> Lease:
+        self._watch.close()
+        self._examine()
         migrate(self._address, self.place)
         if self._identity is None:
             return Lease(self._address, self.place, owner)
@@ -91,6 +110,7 @@ class PostgresDatabase:
 
     async def close(self) -> None:
         """Write what is queued and release the store; harmless when repeated."""
+        self._watch.close()
         opened, self._open = self._open, None
         if opened is not None:
             await opened.close()

@@ -19,6 +19,7 @@ from statewright.stores.postgres.executions import PostgresExecutions
 from statewright.stores.postgres.objects import PostgresRunner
 from statewright.stores.postgres.opened import PostgresDatabase
 from statewright.stores.postgres.tables import PostgresTables
+from statewright.stores.postgres.watching import Seen
 from statewright.stores.queue_plan import QueueTask
 from statewright.stores.sql_object_store import SqlObjects, SqlUploads
 from statewright.stores.sql_queues import SqlQueues
@@ -49,6 +50,10 @@ class PostgresStore:
     async def open(self, owner: str) -> int:
         """See `Store.open`. Waits up to three seconds for the lease of a process that died."""
         return await self.database.open(owner)
+
+    async def look(self) -> Seen:
+        """See who has the lease, without waiting for it. Raises: Unavailable; StoreError as `open` does."""
+        return await self.database.look()
 
     async def close(self) -> None:
         """See `Store.close`; harmless when repeated."""

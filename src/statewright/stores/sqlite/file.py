@@ -77,13 +77,17 @@ def explained(file: Path) -> Iterator[None]:
         raise explain(error, file) from error
 
 
+class CannotLock(Unavailable):
+    """The file system of a data folder has no locks."""
+
+
 class FolderLock:
     """Keeps a data folder to one process. The system releases it when the process ends, however it ends."""
 
     def __init__(self, folder: Path, owner: str) -> None:
         """Take the folder, making it where it is missing.
 
-        Raises: InUse, naming the process that has it; Unavailable, saying why the folder cannot be used.
+        Raises: InUse, naming the process that has it; CannotLock; Unavailable, saying why the folder cannot be used.
         """
         self._descriptor: int | None = None
         self.file = folder / LOCK_NAME
@@ -95,8 +99,11 @@ class FolderLock:
             raise Unavailable(f"data folder {folder} cannot be used: {reason}") from error
         try:
             _lock(descriptor)
-        except OSError:
+        except (BlockingIOError, PermissionError):
             raise InUse(f"data folder {folder} is in use by {_holder(descriptor)}") from None
+        except OSError as error:
+            os.close(descriptor)
+            raise CannotLock(f"data folder {folder} cannot be locked: {error.strerror}") from error
         self._descriptor = descriptor
         held = os.fstat(descriptor)
         self.identity = held.st_dev, held.st_ino

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from statewright import server
 from statewright.cli.commands import run_command
 from statewright.errors import Unavailable
+from statewright.hosting.standby import Waiting
 from statewright.limits import OPEN
 from statewright.server import CannotServe, ServerOptions
 
@@ -16,7 +18,9 @@ def served(monkeypatch, tmp_path):
     """What the command hands to the server, which is not run."""
     given: list[ServerOptions] = []
 
-    def serve(options: ServerOptions, on_ready: Any) -> None:
+    def serve(options: ServerOptions, on_ready: Any, on_standby: Any) -> None:
+        if options.standby:
+            on_standby(Waiting("http://127.0.0.1:9", "x", 1, "pid 7 on one"))
         given.append(options)
         on_ready(server.Ready("http://127.0.0.1:9", "x", 1))
 
@@ -40,6 +44,30 @@ def test_without_options(served, capsys):
         "Statewright is ready on http://127.0.0.1:9 (data: x, handlers: none, pid 1)",
         "The console is at http://127.0.0.1:9/console",
     ]
+
+
+def test_a_line_for_each_change(served, capsys):
+    command = ["serve", "--standby", "--store", "postgresql://db/statewright"]
+    assert run_command(command) == 0
+    assert served[0].standby
+    assert capsys.readouterr().out.splitlines()[:2] == [
+        "Statewright is a standby on http://127.0.0.1:9 (data: x, pid 1)",
+        "Statewright is ready on http://127.0.0.1:9 (data: x, handlers: none, pid 1)",
+    ]
+    assert run_command([*command, "-o", "json"]) == 0
+    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == [
+        {"event": "standby", "endpoint": "http://127.0.0.1:9", "data": "x", "pid": 1, "owner": "pid 7 on one"},
+        {
+            "event": "ready", "endpoint": "http://127.0.0.1:9", "console": "http://127.0.0.1:9/console", "data": "x",
+            "handlers": "none", "pid": 1,
+        },
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("store", ["sqlite", "memory"])
+def test_a_standby_needs_a_store_that_two_servers_reach(store):
+    with pytest.raises(CannotServe, match=r"--standby needs .* postgresql://"):
+        server.serve(ServerOptions(port=0, store=store, standby=True), lambda _ready: None)
 
 
 def test_with_options(served, tmp_path):
@@ -93,7 +121,7 @@ def test_settings_with_a_mistake(served, tmp_path, capsys):
     [(CannotServe("the port is taken"), "the port is taken"), (Unavailable("locked by pid 7"), "locked by pid 7")],
 )
 def test_a_server_that_cannot_start(served, monkeypatch, capsys, problem, said):
-    def serve(options: ServerOptions, on_ready: Any) -> None:
+    def serve(options: ServerOptions, on_ready: Any, on_standby: Any) -> None:
         raise problem
 
     monkeypatch.setattr(server, "serve", serve)
