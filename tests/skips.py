@@ -34,6 +34,7 @@ ALLOWED: dict[str, str] = {
         ),
         "many runners have no browser, and may not install one",
     ),
+    "tests/e2e/test_poolers.py": "many runners have no PgBouncer, and nothing installs it there",
     "tests/attack/test_isolation.py": "many containers forbid user namespaces, and nothing allows them from inside",
 }
 """Tests that may be skipped on CI, by the beginning of their node id, each with the reason why it cannot have what

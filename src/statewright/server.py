@@ -349,7 +349,7 @@ class _Standby:
             await serving
             await self._process.stop(self._inside)
             self._deadline.met()
-            log.info("stopped")
+        log.info("stopped")
 
     async def _rehearse(self) -> None:
         """Start once in memory, so that everything is imported by the time that there is a store."""

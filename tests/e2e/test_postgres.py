@@ -23,7 +23,7 @@ DEFINITION = {
 @pytest.mark.parametrize("ending", [Server.kill, Server.stop])
 def test_a_standby_takes_over(tmp_path, ending):
     database = server_or_skip()
-    check_standby(tmp_path / "data", ending, "--store", database.new_database())
+    check_standby(tmp_path, ending, database.new_database())
 
 
 @pytest.mark.slow
@@ -46,7 +46,7 @@ def test_an_execution_outlives_a_killed_server(tmp_path):
         history = client.get_execution_history(executionArn=arn)["events"]
         assert [event["id"] for event in history] == list(range(1, 7))
         # Only what is no row lies in files.
-        assert {path.name for path in (tmp_path / "data").glob("*")} <= {"metrics", "store-id"}
+        assert {path.name for path in (tmp_path / "data").glob("*")} <= {"metrics", "lock", "store-id"}
     finally:
         assert second.stop() == 0
     with pytest.raises(AssertionError, match="other is not the data folder of the database postgresql://"):

@@ -16,7 +16,6 @@ from statewright.stores.postgres.connection import (
     connect,
     explained,
     run,
-    transaction,
 )
 from statewright.stores.statements import statements
 
@@ -70,13 +69,14 @@ def _shares_backends(first: Connection, address: str) -> bool:
     if backend == first.info.backend_pid:
         # The database itself answers: a pooler makes up the number of the session that it greets with.
         return False
-    with connect(address, WRITE_TIMEOUT_MS) as second, transaction(second):
+    with connect(address, WRITE_TIMEOUT_MS) as second, second.transaction():
         if _backend_of(second) == backend:
             return True
     return any(_backend_of(first) != backend for _ in range(ROUNDS))
 
 
 def _backend_of(connection: Connection) -> int:
-    found = run(connection, _SQL["backend"]).fetchone()
+    # Not prepared: a session may have another connection's statement of that name.
+    found = connection.execute(_SQL["backend"].encode(), prepare=False).fetchone()
     assert found is not None
     return int(found[0])

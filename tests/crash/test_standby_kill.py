@@ -1,0 +1,130 @@
+"""A server and its standby, killed, frozen and cut off in turn under load: nothing that was acknowledged is lost, and a
+server that has lost the lease becomes the standby, in the same process and on the same port.
+"""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.crash.invariants import check_history, every_execution, whole_history
+from tests.crash.pairs import Callers, Node
+from tests.deadlines import until
+from tests.postgres_server import Server, server_or_skip
+
+pytestmark = pytest.mark.slow
+
+
+def pair(folder: Path, address: str) -> tuple[Node, Node]:
+    """A server that serves, and its standby."""
+    first = Node(folder, "one", address)
+    first.wait("ready")
+    second = Node(folder, "two", address)
+    second.wait("standby")
+    assert (first.health(), second.health()) == ((200, "ready"), (503, "standby"))
+    return first, second
+
+
+def check(callers: Callers) -> None:
+    """Every acknowledged execution is there once and has ended; every acknowledged message is there."""
+    assert not callers.problems, callers.problems[0]
+
+    def at_rest() -> bool:
+        return not callers.ask("ListExecutions", stateMachineArn=callers.machine, statusFilter="RUNNING")["executions"]
+
+    until(at_rest, "the end of all executions")
+    found = {one["name"]: one for one in every_execution(callers.ask, callers.machine)}
+    assert set(callers.started) <= set(found)
+    for name, one in found.items():
+        assert one["status"] == "SUCCEEDED", name
+        check_history(whole_history(callers.ask, one["executionArn"]), "SUCCEEDED", name)
+    # A message may be there twice: one whose answer was lost with its server is sent again.
+    assert set(callers.sent) <= set(callers.received())
+
+
+def test_killed_owners_lose_nothing(tmp_path: Path) -> None:
+    address = server_or_skip().new_database()
+    owner, other = pair(tmp_path, address)
+    callers = Callers([owner, other])
+    callers.prepare()
+    with callers:
+        for number in range(3):
+            callers.progress()
+            owner.kill()
+            other.wait("ready")
+            callers.progress()
+            owner, other = other, Node(tmp_path, f"again{number}", address)
+            callers.nodes[:] = [owner, other]
+            other.wait("standby")
+    check(callers)
+    assert (owner.stop(), other.stop()) == (0, 0)
+
+
+def test_a_frozen_owner_becomes_the_standby_and_takes_over_again(tmp_path: Path) -> None:
+    first, second = pair(tmp_path, server_or_skip().new_database())
+    pid, port = first.process.pid, first.port
+    callers = Callers([first, second])
+    callers.prepare()
+    with callers:
+        callers.progress()
+        first.freeze()
+        second.wait("ready", 2)
+        callers.progress()
+        first.thaw()
+        first.wait("standby", 2)
+        assert first.health() == (503, "standby")
+        callers.progress()
+        second.freeze()
+        first.wait("ready", 3)
+        callers.progress()
+        second.thaw()
+        second.wait("standby", 3)
+    check(callers)
+    assert (first.process.pid, first.port, {event["pid"] for event in first.events}) == (pid, port, {pid})
+    # Without a demotion there is no other way back.
+    assert [event["event"] for event in first.events] == ["ready", "standby", "ready"]
+    assert [event["event"] for event in second.events] == ["standby", "ready", "standby"]
+    assert (second.stop(), first.stop()) == (0, 0)
+
+
+def test_a_stopped_owner_hands_over(tmp_path: Path) -> None:
+    first, second = pair(tmp_path, server_or_skip().new_database())
+    callers = Callers([first, second])
+    callers.prepare()
+    with callers:
+        callers.progress()
+        assert first.stop() == 0
+        second.wait("ready", 2)
+        callers.progress()
+    check(callers)
+    assert second.stop() == 0
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_both_outlive_an_outage_of_the_database(tmp_path: Path, how: signal.Signals) -> None:
+    database = Server()
+    try:
+        nodes = pair(tmp_path, database.new_database())
+        callers = Callers(list(nodes))
+        callers.prepare()
+        with callers:
+            callers.progress()
+            database.stop(how)
+            until(lambda: nodes[0].health() == (503, "no lease"), "the doubt of the owner")
+            until(lambda: "waits for it" in nodes[1].log.read_text(), "the doubt of the standby")
+            database.start()
+            callers.progress()
+            until(lambda: {node.health()[1] for node in nodes} == {"ready", "standby"}, "one owner and one standby")
+        check(callers)
+        assert [node.stop() for node in nodes] == [0, 0]
+    finally:
+        database.remove()
+
+
+def test_only_one_of_two_begins(tmp_path: Path) -> None:
+    address = server_or_skip().new_database()
+    nodes = [Node(tmp_path, name, address) for name in ("one", "two")]
+    until(lambda: sorted(node.state for node in nodes) == ["ready", "standby"], "one owner and one standby")
+    assert [node.stop() for node in nodes] == [0, 0]
