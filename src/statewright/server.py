@@ -218,6 +218,9 @@ class _Process:
         self.listening = listening
         self.store = store
         self.place = _where(options)
+        host, port = listening.getsockname()[:2]
+        self.endpoint = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        self._own_address = own_address(host, port)
         self._origins = origins
         self._isolation = isolation
         self._listens: Listener | None = None
@@ -229,12 +232,6 @@ class _Process:
         """Report that it serves."""
         return Ready(self.endpoint, self.place, os.getpid(), self._isolation)
 
-    @property
-    def endpoint(self) -> str:
-        """The address of the port."""
-        host, port = self.listening.getsockname()[:2]
-        return f"http://{f'[{host}]' if ':' in host else host}:{port}"
-
     def listen(self, api: Api | Door, on_open: Callable[[], None], on_stop: Callable[[], None]) -> Listener:
         """Make the server of the port, which runs from then on."""
         self._listens = listener(api, on_open, self.options.timeouts, on_stop)
@@ -243,10 +240,9 @@ class _Process:
     def assemble(self, on_lost: Callable[[str], None], store: Store | None = None) -> _Inside:
         """Assemble the system and its API on the store, or on another one to try it."""
         options = self.options
-        host, port = self.listening.getsockname()[:2]
         data = _data_of(options) if store is None else None
         system = assemble(
-            options.config, RealClock(), store or self.store, data, lambda: own_address(host, port), on_lost,
+            options.config, RealClock(), store or self.store, data, lambda: self._own_address, on_lost,
             hooks=options.hooks,
         )  # fmt: skip
         body_bytes = None if options.config.limits.payload_bytes is not None else OPEN_BODY_BYTES
@@ -340,7 +336,7 @@ class _Standby:
         self._listens.watch.start()
         serving = asyncio.ensure_future(self._listens.serve(sockets=[self._process.listening]))
         try:
-            await self._take_over(serving)
+            await self._take_over()
             await serving
         finally:
             # After a failed start, too.
@@ -359,7 +355,7 @@ class _Standby:
         await system.stop()
         collect_garbage_rarely()
 
-    async def _take_over(self, serving: asyncio.Future[None]) -> None:
+    async def _take_over(self) -> None:
         if not await self._wait.taken():
             return
         self._inside = inside = self._process.assemble(self._demotion)
@@ -370,7 +366,7 @@ class _Standby:
             # The store is there, or was a moment ago.
             self._demotion(str(problem))
             return
-        if serving.done() or self._demotion.reason is not None:
+        if self._listens.should_exit or self._demotion.reason is not None:
             return
         self._door.app = inside.api
         late_ms, before = self._clock.now_ms() - self._wait.free_since_ms, self._wait.standing.owner

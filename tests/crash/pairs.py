@@ -81,14 +81,15 @@ class Node:
     def kill(self) -> None:
         """End it as a crash does, also if it is frozen."""
         self.process.kill()
-        self._end()
+        self.ended()
 
     def stop(self) -> int:
         """End it as an operator does; the exit code."""
         self.process.terminate()
-        return self._end()
+        return self.ended()
 
-    def _end(self) -> int:
+    def ended(self) -> int:
+        """Wait for its end; the exit code."""
         code = self.process.wait(PATIENCE_SECONDS)
         self._reader.join(PATIENCE_SECONDS)
         end(self.process)

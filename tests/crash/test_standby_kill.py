@@ -123,6 +123,17 @@ def test_both_outlive_an_outage_of_the_database(tmp_path: Path, how: signal.Sign
         database.remove()
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_standby_that_is_stopped_while_it_takes_over_ends_in_order(tmp_path: Path, number: signal.Signals) -> None:
+    first, second = pair(tmp_path, server_or_skip().new_database())
+    first.process.terminate()
+    until(lambda: "stopped" in first.log.read_text(), "the end of the first")
+    # It takes over within moments: before, while or after it is asked to end.
+    second.process.send_signal(number)
+    assert (first.ended(), second.ended()) == (0, 0)
+    assert not any("Error" in line for line in second.log.read_text().splitlines())
+
+
 def test_only_one_of_two_begins(tmp_path: Path) -> None:
     address = server_or_skip().new_database()
     nodes = [Node(tmp_path, name, address) for name in ("one", "two")]

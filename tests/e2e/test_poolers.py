@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,7 +26,7 @@ PROGRAM = shutil.which("pgbouncer", path=os.environ.get("PATH", "") + ":/usr/sbi
 
 
 @contextmanager
-def pooler(folder: Path, mode: str, *settings: str) -> Iterator[str]:
+def pooler(mode: str, *settings: str) -> Iterator[str]:
     """The address of a new database behind a pooler."""
     if PROGRAM is None:
         pytest.skip("there is no PgBouncer here")
@@ -33,7 +34,9 @@ def pooler(folder: Path, mode: str, *settings: str) -> Iterator[str]:
     name = database.new_database().split("/")[3].split("?")[0]
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    folder.mkdir()
+    # In a folder that the pooler's own user may read.
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))
+    folder.chmod(0o755)
     file = folder / "pgbouncer.ini"
     file.write_text(
         f"[databases]\n{name} = host={database.folder} user=test dbname={name}\n[pgbouncer]\nlisten_addr = 127.0.0.1\n"
@@ -41,14 +44,7 @@ def pooler(folder: Path, mode: str, *settings: str) -> Iterator[str]:
         + "".join(f"{setting}\n" for setting in settings)
     )
     identity = {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}
-    text = file.read_text()
-    # Read from its input: the folder of a test belongs to the user that runs it.
-    with running(
-        [PROGRAM, "-q", "/dev/stdin"], stdin=subprocess.PIPE, text=True, stderr=subprocess.DEVNULL, **identity
-    ) as one:
-        assert one.stdin is not None
-        one.stdin.write(text)
-        one.stdin.close()
+    with running([PROGRAM, "-q", file], stderr=subprocess.DEVNULL, **identity) as one:
         address = f"postgresql://test@127.0.0.1:{port}/{name}"
 
         def answers() -> bool:
@@ -61,12 +57,13 @@ def pooler(folder: Path, mode: str, *settings: str) -> Iterator[str]:
 
         until(answers, "an answer of PgBouncer")
         yield address
+    shutil.rmtree(folder)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", [(), ("server_round_robin = 1",)])
 def test_a_pooler_by_transactions_is_refused(tmp_path: Path, settings: tuple[str, ...]) -> None:
-    with pooler(tmp_path / "pool", "transaction", *settings) as address:
+    with pooler("transaction", *settings) as address:
         for _ in range(5):
             with pytest.raises(StoreError, match="pool_mode = session"):
                 examine(address, "db")
@@ -79,7 +76,7 @@ def test_a_pooler_by_transactions_is_refused(tmp_path: Path, settings: tuple[str
 
 @pytest.mark.slow
 def test_a_pooler_by_sessions_works(tmp_path: Path) -> None:
-    with pooler(tmp_path / "pool", "session") as address:
+    with pooler("session") as address:
         with connect(address, 1_234) as connection:
             shown = connection.execute("SELECT current_setting('statement_timeout'), current_setting('enable_seqscan')")
             assert shown.fetchone() == ("1234ms", "off")
