@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from statewright.api.app import Api
+from statewright.api.standby import Application
 from statewright.config import Config
 from tests.unit.api.apps import app_of
 
@@ -35,7 +36,7 @@ class Reply:
         return orjson.loads(self.body)
 
 
-async def exchange(api: Api, scope: dict[str, Any], messages: list[dict[str, Any]]) -> Reply:
+async def exchange(api: Application, scope: dict[str, Any], messages: list[dict[str, Any]]) -> Reply:
     sent: list[dict[str, Any]] = []
     waiting = iter(messages)
 
@@ -66,13 +67,13 @@ def scope_of(
     }
 
 
-def request(api: Api, body: bytes = b"", **scope: Any) -> Reply:
+def request(api: Application, body: bytes = b"", **scope: Any) -> Reply:
     """One request and its reply."""
     messages = [{"type": "http.request", "body": body, "more_body": False}]
     return asyncio.run(exchange(api, scope_of(**scope), messages))
 
 
-def call(api: Api, operation: str, members: Any, headers: dict[str, str] | None = None) -> Reply:
+def call(api: Application, operation: str, members: Any, headers: dict[str, str] | None = None) -> Reply:
     """One call of a Step Functions operation, as an SDK makes it."""
     given = {
         "authorization": SIGNED,

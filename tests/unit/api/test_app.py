@@ -14,6 +14,7 @@ from statewright.api.app import Api
 from statewright.api.operations import App, Call, find, operation, registered
 from statewright.api.protocols import json10
 from statewright.api.services import SERVICES
+from statewright.api.standby import REFUSAL, Door, NoPages
 from statewright.config import Config
 from statewright.errors import ApiError, Unavailable
 from tests.unit.api.asgi import Reply, call, exchange, make_api, request, scope_of
@@ -153,6 +154,31 @@ def test_health():
     api.drain()
     assert request(api, path="/health", method="GET").status == 503
     assert call(api, "ListActivities", {}).status == 503
+
+
+@pytest.mark.parametrize(("standing", "status"), [("ok", 200), ("ready", 200), ("standby", 503), ("no lease", 503)])
+def test_health_says_what_the_server_is(standing: str, status: int):
+    api = make_api(standing=lambda: standing)
+    reply = request(api, path="/health", method="GET")
+    assert (reply.status, reply.json["status"]) == (status, standing)
+    api.drain()
+    reply = request(api, path="/health", method="GET")
+    assert (reply.status, reply.json["status"]) == (503, "draining")
+
+
+def test_a_standby_refuses_every_call_and_has_no_pages():
+    front = make_api(draining=True, refusal=REFUSAL, standing=lambda: "standby", pages=NoPages())
+    door = Door(front)
+    reply = call(door, "ListActivities", {})
+    assert (reply.status, reply.json) == (503, {"__type": "ServiceUnavailable", "message": REFUSAL})
+    assert request(door, path="/time-scale", method="PUT", body=b"2").status == 503
+    assert request(door, path="/_apis/abc/x", method="GET").status == 503
+    page = request(door, path="/console", method="GET")
+    assert (page.status, b"standby" in page.body) == (503, True)
+    door.app = make_api(standing=lambda: "ready")
+    assert request(door, path="/health", method="GET").json["status"] == "ready"
+    door.drain()
+    assert request(door, path="/health", method="GET").json["status"] == "draining"
 
 
 def test_metrics_count_calls_by_how_they_end():

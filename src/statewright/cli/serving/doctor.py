@@ -192,12 +192,19 @@ def check_server(option: str | None) -> Check:
             return Check("server", "note", f"no server listens at {where}", serve_hint(endpoint), facts)
         return Check("server", "problem", f"{where} is not a Statewright server: {problem}", facts=facts)
     facts["serverVersion"] = found.get("version")
+    facts["status"] = found["status"]
     facts["store"] = found.get("store")
     facts["invented"] = found.get("invented", [])
     facts["lagging"] = found.get("lagging", [])
     if found.get("store") == "damaged":
         return Check("server", "problem", f"{where}: its store is damaged", "stop it and restore a backup", facts)
+    if found["status"] == "no lease":
+        hint = "see whether PostgreSQL answers; the standby takes over meanwhile"
+        return Check("server", "problem", f"{where}: it cannot prove that it has the store", hint, facts)
     words = f"{where}, version {found.get('version')}, {found['status']}"
+    if found["status"] == "standby":
+        waits = "the store does not answer" if found.get("store") == "unavailable" else "another server has the store"
+        return Check("server", "note", f"{words}: {waits}", "name the other server: --endpoint", facts)
     if found.get("version") != __version__:
         return Check("server", "note", words, f"these commands are of version {__version__}", facts)
     return Check("server", "ok", words, facts=facts)

@@ -30,22 +30,21 @@ LONG_TIMEOUT_MS: Final = 120_000
 _NETWORK_TIMEOUT_MS: Final = 2_500
 _PREPARED: Final = 500
 
-_SETTINGS: Final = {
+_SETTINGS: Final = (
     # A node that freezes inside a transaction must not keep others from taking over.
-    "idle_in_transaction_session_timeout": "1000",
+    "idle_in_transaction_session_timeout=1000",
     # Every statement looks rows up by an index, and is planned once, maybe while its tables were still empty.
-    "plan_cache_mode": "force_generic_plan",
-    "enable_seqscan": "off",
-    "enable_hashjoin": "off",
-    "enable_mergejoin": "off",
-    "random_page_cost": "0.1",
-    "cpu_tuple_cost": "1",
+    "plan_cache_mode=force_generic_plan",
+    "enable_seqscan=off",
+    "enable_hashjoin=off",
+    "enable_mergejoin=off",
+    "random_page_cost=0.1",
+    "cpu_tuple_cost=1",
     # A row costs much by these settings, so that a few of a large table would seem worth several processes.
-    "max_parallel_workers_per_gather": "0",
-    "jit": "off",
-    "client_min_messages": "warning",
-}
-_SET: Final = ", ".join(f"set_config('{name}', '{value}', false)" for name, value in _SETTINGS.items())
+    "max_parallel_workers_per_gather=0",
+    "jit=off",
+    "client_min_messages=warning",
+)
 
 _DOWN: Final = ("08", "25006", "40", "53", "55P03", "57", "58")
 """SQLSTATEs, by their beginnings, of a database that cannot answer now: connection, replica, conflict, resources,
@@ -89,7 +88,9 @@ def connect(address: str, timeout_ms: int) -> Connection:
     register(connection)
     try:
         # Not as options of the connection, which PgBouncer refuses.
-        connection.execute(f"SELECT {_SET}, set_config('statement_timeout', '{timeout_ms}', false)".encode())
+        settings = [setting.partition("=") for setting in (*_SETTINGS, f"statement_timeout={timeout_ms}")]
+        calls = ", ".join(f"set_config('{name}', '{value}', false)" for name, _, value in settings)
+        connection.execute(f"SELECT {calls}".encode())
     except BaseException:
         connection.close()
         raise

@@ -91,6 +91,23 @@ def test_a_server_that_is_not_ours():
     assert doctor.check_server("nonsense").status == "problem"
 
 
+@pytest.mark.parametrize(
+    ("status", "store", "shown", "said"),
+    [
+        ("ready", "sound", "ok", "ready"),
+        ("standby", "unchecked", "note", "standby: another server has the store"),
+        ("standby", "unavailable", "note", "standby: the store does not answer"),
+        ("no lease", "sound", "problem", "it cannot prove that it has the store"),
+    ],
+)
+def test_a_server_and_its_standby(monkeypatch: pytest.MonkeyPatch, status: str, store: str, shown: str, said: str):
+    health = {"version": __version__, "status": status, "operations": {}, "store": store}
+    monkeypatch.setattr(doctor, "_health", lambda _: health)
+    found = doctor.check_server(NOBODY)
+    assert (found.status, found.facts["status"]) == (shown, status)
+    assert found.message.endswith(said)
+
+
 def test_services_that_moto_played(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     health = {"version": __version__, "status": "ok", "operations": {}, "store": "sound"}
     monkeypatch.setattr(doctor, "_health", lambda _: health)
