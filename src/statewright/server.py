@@ -178,6 +178,7 @@ async def _serve_alone(process: _Process, on_ready: Callable[[Ready], None]) -> 
     loss = _Loss()
     try:
         await process.store.open(f"pid {os.getpid()}")
+        await process.hold_folder()
         inside = process.assemble(loss)
         await process.start(inside)
     except BaseException:
@@ -259,11 +260,14 @@ class _Process:
         standby = Sample("statewright_standby", "gauge", "1 while another server has the store.", 0)
         return await samples(system, self._listens, standby, *more)
 
+    async def hold_folder(self) -> None:
+        """Take the data folder, once the store is open. Raises: InUse, Unavailable."""
+        if self._folder is not None:
+            await self._folder.hold()
+
     async def start(self, inside: _Inside) -> None:
         """Start the system on the store, which is open. Raises: StoreError, CannotServe."""
         system, options = inside.system, self.options
-        if self._folder is not None:
-            await self._folder.hold()
         engine = system.engine
         engine.subscribe(_log_status)
         for others in (system.regions, system.accounts):
@@ -358,6 +362,7 @@ class _Standby:
     async def _take_over(self) -> None:
         if not await self._wait.taken():
             return
+        await self._process.hold_folder()
         self._inside = inside = self._process.assemble(self._demotion)
         inside.api.standing = self._standing
         try:

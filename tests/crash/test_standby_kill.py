@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from statewright.stores.sqlite.file import FolderLock
 from tests.crash.invariants import check_history, every_execution, whole_history
 from tests.crash.pairs import Callers, Node
 from tests.deadlines import until
@@ -121,6 +122,15 @@ def test_both_outlive_an_outage_of_the_database(tmp_path: Path, how: signal.Sign
         assert [node.stop() for node in nodes] == [0, 0]
     finally:
         database.remove()
+
+
+def test_the_folder_of_a_server_on_sqlite_ends_a_standby(tmp_path: Path) -> None:
+    other = FolderLock(tmp_path / "data", "pid 7")
+    node = Node(tmp_path, "one", server_or_skip().new_database())
+    assert node.ended() == 1
+    assert "is in use by pid" in node.log.read_text()
+    assert node.events == []
+    other.release()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
