@@ -88,9 +88,15 @@ class PostgresDatabase:
         return self._watch.look()
 
     def _examine(self) -> None:
-        if not self._is_examined:
-            examine(self._address, self.place)
-            self._is_examined = True
+        if self._is_examined:
+            return
+        examine(self._address, self.place)
+        if self._identity is not None:
+            with explained(self.place), connect(self._address, WRITE_TIMEOUT_MS) as connection:
+                # A database without these tables is checked once they are there, with the lease.
+                if connection.execute("SELECT to_regclass('store_identity')").fetchone() != (None,):
+                    self._identity.check(connection)
+        self._is_examined = True
 
     def _take(self, owner: str) -> Lease:
         self._watch.close()
