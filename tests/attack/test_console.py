@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -15,7 +15,7 @@ from botocore.config import Config
 from statewright.console.calls import WRITING
 from statewright.integrations.endpoints.service_models import OWN
 from tests.attack.conftest import KEY, SECRET, Reply, exchange, send
-from tests.e2e.conftest import Server, session_of
+from tests.e2e.conftest import Server, ended, session_of
 
 JSON = {"Content-Type": "application/json"}
 SIGNED_S3 = Config(s3={"addressing_style": "path"}, signature_version="s3v4")
@@ -249,3 +249,55 @@ def test_neither_keys_nor_tokens_are_logged(strict, token):
     log = strict.log.read_text()
     assert key not in log
     assert token.partition(".")[2] not in log
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, dict[str, str]]]:
+    """A server that hides values, with a table, and the headers of a read-only sign-in."""
+    folder = tmp_path_factory.mktemp("reader")
+    (folder / "statewright.toml").write_text(
+        f'[credentials]\n{KEY} = "{SECRET}"\n[console]\nredact = ["**.password"]\n'
+    )
+    server = Server(folder / "data", "--store", "memory", "--config", str(folder / "statewright.toml"))
+    keys = {"key": KEY, "secret": SECRET}
+    server.client("dynamodb", **keys).create_table(
+        TableName="items", BillingMode="PAY_PER_REQUEST", KeySchema=[{"AttributeName": "k", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "k", "AttributeType": "S"}],
+    )  # fmt: skip
+    yield server, bearer(token_of(server, read_only=True))
+    assert server.stop() == 0
+
+
+@pytest.mark.parametrize("operation", ["Query", "Scan"])
+@pytest.mark.parametrize("member", ["FilterExpression", "ScanFilter", "QueryFilter"])
+def test_a_read_only_sign_in_cannot_ask_for_what_is_hidden(reader, operation, member):
+    server, headers = reader
+    request = {"TableName": "items", member: "password = :p", "ExpressionAttributeValues": {":p": {"S": "x"}}}
+    reply = post(server, "call", {"service": "dynamodb", "operation": operation, "request": request}, headers)
+    assert (reply.status, json.loads(reply.body)["error"]) == (403, "AccessDenied")
+
+
+def test_a_read_only_sign_in_selects_items_without_a_condition(reader):
+    server, headers = reader
+    reply = post(server, "tables/select", {"statement": "SELECT * FROM \"items\" WHERE password = 'x'"}, headers)
+    assert (reply.status, json.loads(reply.body)["error"]) == (403, "AccessDenied")
+    assert post(server, "tables/select", {"statement": 'SELECT * FROM "items"'}, headers).status == 200
+
+
+def test_a_read_only_sign_in_cannot_turn_a_recorded_secret_into_something_else(strict):
+    sfn = strict.client(key=KEY, secret=SECRET)
+    secret = {"Type": "Task", "Resource": "arn:aws:states:::aws-sdk:secretsmanager:getSecretValue", "End": True}
+    secret["Parameters"] = {"SecretId": "one"}
+    text = json.dumps({"StartAt": "S", "States": {"S": secret}})
+    role = "arn:aws:iam::000000000000:role/r"
+    machine = sfn.create_state_machine(name="secrets", definition=text, roleArn=role)["stateMachineArn"]
+    arn = sfn.start_execution(stateMachineArn=machine)["executionArn"]
+    ended(sfn, arn)
+    headers = bearer(token_of(strict, read_only=True))
+    edited = {"arn": arn, "definition": json.dumps({"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}})}
+    reply = post(strict, "what-if", edited, headers)
+    assert (reply.status, json.loads(reply.body)["error"]) == (403, "AccessDenied")
+    batch = {"machineArn": machine, "definition": edited["definition"]}
+    lines = [json.loads(line) for line in post(strict, "what-if/batch", batch, headers).body.splitlines()]
+    assert [line.get("verdict") for line in lines] == [None, "unjudged", None]
+    assert post(strict, "what-if", {"arn": arn}, headers).status == 200

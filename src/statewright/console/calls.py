@@ -100,6 +100,8 @@ WRITING: Final[dict[str, frozenset[str]]] = {
     }),
 }  # fmt: skip
 """Operations that change something. Every call of them is logged."""
+_CONDITIONS: Final = frozenset({"FilterExpression", "ScanFilter", "QueryFilter"})
+"""Members of reads of items that tell something of attributes which are not shown."""
 _NAMING: Final = (
     "executionArn", "stateMachineArn", "stateMachineVersionArn", "stateMachineAliasArn", "mapRunArn", "resourceArn",
     "name", "stateName", "jobId", "cluster", "task", "TableName", "EventBusName", "Rule", "Name", "GroupName",
@@ -126,6 +128,8 @@ async def call(console: Console, asked: Asked) -> JsonObject:
         raise ApiError("AccessDenied", f"The console does not call {operation[:60]} of {service[:40]}.", status=403)
     app = console.app_in(text_of(body, "region", ""))
     request = body.get("request", {})
+    if service == "dynamodb" and isinstance(request, dict) and _CONDITIONS & request.keys():
+        refuse_conditions(console, asked)
     by = Call(service, operation, asked.request_id, access_key=asked.caller.access_key or None)
     answer = shown(await perform(app, by, request))
     found: JsonObject = redacted(console.redactor, service, operation, answer)
@@ -136,6 +140,13 @@ async def call(console: Console, asked: Asked) -> JsonObject:
         pairs = zip(found["events"], answer["events"], strict=True)
         found = {**found, "events": [new for new, old in pairs if new == old]}
     return found
+
+
+def refuse_conditions(console: Console, asked: Asked) -> None:
+    """Refuse a condition on items to a caller that would learn from it what the settings hide. Raises: ApiError."""
+    if (console.app.config.console.redact or console.redactor.is_hidden) and not asked.caller.may_write:
+        text = "With hidden values, a sign-in that may only read reads items without a condition."
+        raise ApiError("AccessDenied", text, status=403)
 
 
 def _named(request: Json) -> str:

@@ -32,6 +32,7 @@ MOST_EVENTS: Final = 60_000
 """Events of a history that is replayed."""
 MOST_MOCKS: Final = 200
 MOST_CHECKED: Final = 1_000
+_VERSIONS: Final = "With hidden payloads, a sign-in that may only read replays versions."
 _LONGEST_DELAY_MS: Final = 366 * 86_400_000
 
 
@@ -75,16 +76,20 @@ async def batch(console: Console, asked: Asked) -> Lines:
     other = await _other_definition(app, asked, None, None)
     await engine.heavy.run_bounded(replays.check, other)
     rows = await engine.listing.newest(machine.id, last)
-    return Lines(_judged(app, rows, other))
+    is_edited = body.get("definition") is not None and not asked.caller.may_write
+    return Lines(_judged(app, rows, other, is_edited))
 
 
-async def _judged(app: App, rows: list[Row], other: str) -> AsyncIterator[Json]:
+async def _judged(app: App, rows: list[Row], other: str, is_edited: bool) -> AsyncIterator[Json]:
+    """The lines of `batch`; `is_edited` for a definition of a caller that may only read."""
     counts = {"same": 0, "changed": 0, "unjudged": 0}
     yield {"total": len(rows)}
     for row in rows:
         shown = app.engine.listing.view(row)
         try:
             own = await _own_definition(app, shown)
+            if is_edited and _reads_secrets(own):
+                raise ApiError("AccessDenied", _VERSIONS, status=403)
             question = await _question(app, row, shown, own, other, ())
             found = await app.engine.heavy.run_bounded(replays.verdict, question)
         except ApiError as problem:
@@ -104,6 +109,11 @@ async def _judged(app: App, rows: list[Row], other: str) -> AsyncIterator[Json]:
             "changes": found["changes"][:3],
         }
     yield {"done": True, **counts}
+
+
+def _reads_secrets(definition: str) -> bool:
+    """True if executions of a definition may have recorded answers of Secrets Manager, which are always hidden."""
+    return "secretsmanager" in definition.lower()
 
 
 def _label(shown: ExecutionView) -> str | None:
@@ -127,11 +137,9 @@ async def _other_definition(app: App, asked: Asked, own: str | None, label: str 
     if given is not None:
         text = text_of(body, "definition")
         hides = app.config.console.redact or app.config.console.payloads == "hidden"
-        if hides and not asked.caller.may_write:
+        if (hides or (own is not None and _reads_secrets(own))) and not asked.caller.may_write:
             # It could turn what is hidden into something that is not.
-            raise ApiError(
-                "AccessDenied", "With hidden payloads, a sign-in that may only read replays versions.", status=403
-            )
+            raise ApiError("AccessDenied", _VERSIONS, status=403)
         if MASK in text:
             raise ApiError("BadRequest", f"The definition has {MASK} in place of hidden values. Choose a version.")
         if len(text) > LONGEST_DEFINITION:

@@ -146,8 +146,10 @@ class Survey:
         self.longest_ms = max(self.longest_ms, lasted_ms)
         if view.stopped_ms is not None:
             self.lasted_ms.append(view.stopped_ms - view.started_ms)
-        if len(self.inputs) < MOST_SAMPLES:
-            self.inputs.append(redactor.text(view.input))
+        # Of the history, where what it hides elsewhere is hidden in the input, too.
+        given = (events[0].details or {}).get("input") if events else None
+        if len(self.inputs) < MOST_SAMPLES and isinstance(given, str):
+            self.inputs.append(given)
         path, stays = [], dict[str, list[int]]()
         for number, visit in enumerate(sorted(story.visits(), key=lambda one: one.entered_event)):
             figures = self.states.get(visit.name)

@@ -63,4 +63,6 @@ def begin_write(asked: Asked, what: str) -> None:
     """
     if not asked.caller.may_write:
         raise ApiError("AccessDenied", f"This sign-in may only read, and this changes something: {what}.", status=403)
-    log.info("%s by %s in the console, request %s", what, asked.caller.name, asked.request_id)
+    # A name of the request may hold anything, and a line of the log is one line.
+    line = what if what.isprintable() else ascii(what)
+    log.info("%s by %s in the console, request %s", line, asked.caller.name, asked.request_id)

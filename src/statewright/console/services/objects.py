@@ -191,10 +191,9 @@ async def link(console: Console, asked: Asked) -> JsonObject:
 
 
 def _signed(app: App, key_id: str, path: str, host: str, key: str, version: str) -> str:
-    # A server without credentials takes any signature.
-    secret = app.config.credentials.get(key_id)
-    if secret is None:
-        key_id, secret = "statewright", "statewright"
+    # A server without credentials takes any signature. Users of a proxy and of temporary credentials have no key of the
+    # settings.
+    key_id, secret = app.config.signer(key_id) or ("statewright", "statewright")
     at = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     scope = (at[:8], app.config.region, "s3", "aws4_request")
     name = quote(key.rpartition("/")[2] or "object", safe="")

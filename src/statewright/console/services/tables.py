@@ -6,7 +6,7 @@ from typing import Final
 
 from statewright.api.operations import Call, perform
 from statewright.console.asked import Asked, document, text_of
-from statewright.console.calls import shown
+from statewright.console.calls import refuse_conditions, shown
 from statewright.console.context import Console
 from statewright.console.services.lists import page_of
 from statewright.console.services.shown_data import items
@@ -62,6 +62,8 @@ async def select(console: Console, asked: Asked) -> JsonObject:
     if console.app.config.console.redact and isinstance(parsed, Select) and parsed.columns:
         # A part of an attribute has lost the path by which it is hidden.
         raise ApiError("AccessDenied", "The settings hide values: write SELECT * here.", status=403)
+    if isinstance(parsed, Select) and parsed.where is not None:
+        refuse_conditions(console, asked)
     app = console.app_in(text_of(body, "region", ""))
     request = {"Statement": text, "Limit": MOST_ITEMS, "NextToken": text_of(body, "cursor", "") or None}
     call = Call("dynamodb", "ExecuteStatement", asked.request_id, access_key=asked.caller.access_key or None)
