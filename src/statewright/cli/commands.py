@@ -59,13 +59,14 @@ from statewright.cli.serving.console import console
 from statewright.cli.serving.deploy import deploy
 from statewright.cli.serving.dev import dev
 from statewright.cli.serving.doctor import doctor
+from statewright.cli.serving.move import move
 from statewright.cli.serving.restore import restore
 from statewright.cli.serving.serve import serve
 from statewright.cli.serving.setup import setup
 
 SECTIONS: Final[dict[str, tuple[click.Command, ...]]] = {
     "Work on files": (run, validate, graph, test, simulate, export, init, schema),
-    "Run a server": (dev, deploy, serve, backup, restore, doctor, setup),
+    "Run a server": (dev, deploy, serve, backup, restore, move, doctor, setup),
     "Look into a server": (
         console, execution, machine, map_run, function, api, queue, topic, table, object_, schedule, limit, metrics,
         alarm,

@@ -66,7 +66,7 @@ def writing(path: Path, *, durable: bool = False, mode: int = MODE) -> Iterator[
                 staging.unlink()
             raise
         if durable:
-            _sync_folder(target.parent)
+            sync_folder(target.parent)
     except OSError as problem:
         if problem.filename is None or str(problem.filename).endswith(SUFFIX):
             problem.filename, problem.filename2 = str(path), None
@@ -98,7 +98,8 @@ def _beside(target: Path, mode: int) -> tuple[Path, int]:
             return staging, os.open(staging, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable. Raises: OSError."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

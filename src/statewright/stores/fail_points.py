@@ -25,6 +25,8 @@ RESULT: Final = "result"
 """A call's result is here, and its execution has not been told."""
 IN_COPY: Final = "in-copy"
 """A copy of the file (a backup, or the one made before a migration) is written and does not have its name yet."""
+IN_TRANSFER: Final = "in-transfer"
+"""All rows of a store are written into another one, which is not complete yet."""
 IN_MIGRATION: Final = "in-migration"
 """The new schema is written, its transaction not ended."""
 IN_DRAIN: Final = "in-drain"
@@ -37,8 +39,8 @@ AFTER_RESOURCE: Final = "after-resource"
 """A resource is made, changed or deleted, and the stack's row does not say so."""
 
 POINTS: Final = (
-    BEFORE_COMMIT, AFTER_COMMIT, BEFORE_DISPATCH, DISPATCHED, RESULT, IN_COPY, IN_MIGRATION, IN_DRAIN, BEFORE_CLOSE,
-    BEFORE_RESOURCE, AFTER_RESOURCE,
+    BEFORE_COMMIT, AFTER_COMMIT, BEFORE_DISPATCH, DISPATCHED, RESULT, IN_COPY, IN_TRANSFER, IN_MIGRATION, IN_DRAIN,
+    BEFORE_CLOSE, BEFORE_RESOURCE, AFTER_RESOURCE,
 )  # fmt: skip
 
 _armed: str | None = None

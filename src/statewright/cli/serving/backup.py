@@ -1,14 +1,17 @@
-"""`statewright backup`: a copy of a data folder, taken while the server runs: its store, and the files beside that."""
+"""`statewright backup`: a copy of a store, taken while the server runs, and of the files beside it.
+
+The copy is the file of an embedded store, also of a store in PostgreSQL.
+"""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from statewright.cli.output import FAILED, NOT_FOUND, USAGE, Stop, count_words, reason_of, stdout
+from statewright.cli.serving.row_progress import bar, check_driver, copy_rows, is_address
 
 if TYPE_CHECKING:
     import sqlite3
@@ -17,31 +20,37 @@ DATA_FOLDER: Final = ".statewright"
 TRIES: Final = 3
 
 
-@click.command(short_help="Copy a data folder, while the server runs.")
+@click.command(short_help="Copy everything that a server stores, while it runs.")
 @click.argument("target", metavar="TARGET")
 @click.option("--data", metavar="DIR", default=DATA_FOLDER, show_default=True, help="The server's data folder.")
+@click.option("--store", metavar="STORE", default="sqlite", show_default=True, help="The server's store, as for serve.")
 @click.option("--force", is_flag=True, help="Replace a TARGET that exists.")
 @click.option("-o", "--output", "form", type=click.Choice(["table", "json"]), default="table", help="Output format.")
-def backup(target: str, data: str, force: bool, form: str) -> None:
-    """Copy the store of a data folder into the file TARGET; in a folder, into a file named by the time.
+def backup(target: str, data: str, store: str, force: bool, form: str) -> None:
+    """Copy the store of a server into the file TARGET; in a folder, into a file named by the time.
 
     Large objects and the code of functions are files of their own: they go into the folder TARGET.files. Logs are left.
     The copy is what was committed at one instant. It is checked before it counts, and takes TARGET's name only when it
-    is complete. To use it: statewright restore.
+    is complete. The file is the same whether it comes from a data folder or from PostgreSQL, and can be restored into
+    either. To use it: statewright restore.
 
     \b
     Examples:
       statewright backup nightly.db
       statewright backup /var/backups --data /var/lib/statewright -o json
+      statewright backup nightly.db --store postgresql://statewright@db/statewright --data /srv/statewright
     """
     from statewright.errors import StoreError
     from statewright.files.data_folder import keep_private
     from statewright.stores.sqlite.file import FILE_NAME
 
     keep_private()
+    check_store(store)
     file = Path(data) / FILE_NAME
-    if not file.is_file():
+    if not is_address(store) and not file.is_file():
         raise Stop(NOT_FOUND, f"There is no store in {data}.", "name the folder that the server was given: --data DIR")
+    if not Path(data).is_dir():
+        raise Stop(NOT_FOUND, f"There is no folder '{data}'.", "name the folder that the server was given: --data DIR")
     copy = Path(target)
     if copy.is_dir():
         copy = copy / f"statewright-{_now_words()}.db"
@@ -49,10 +58,12 @@ def backup(target: str, data: str, force: bool, form: str) -> None:
         raise Stop(NOT_FOUND, f"There is no folder '{copy.parent}'.")
     if copy.exists() and not force:
         raise Stop(USAGE, f"{copy} exists already.", "name another file, or replace it: --force")
-    if copy.exists() and copy.samefile(file):
+    if copy.exists() and file.exists() and copy.samefile(file):
         raise Stop(USAGE, f"{copy} is the store itself.")
     try:
-        found = _copied(Path(data), copy, force)
+        found = (
+            _copied_database(store, Path(data), copy, force) if is_address(store) else _copied(Path(data), copy, force)
+        )
     except StoreError as problem:
         raise Stop(FAILED, f"The backup was not made: {problem}") from None
     except OSError as problem:
@@ -70,8 +81,9 @@ def _copied(data: Path, copy: Path, force: bool) -> dict[str, Any]:
     """Copy a data folder; returns the contents of the copy. Raises: StoreError, OSError."""
     from statewright.cli.serving import backup_files
     from statewright.errors import StoreError
-    from statewright.stores.sqlite.file import FILE_NAME, connect, copy_database
+    from statewright.stores.sqlite.file import FILE_NAME, connect, copy_database, refuse_unfinished
 
+    refuse_unfinished(data)
     with backup_files.held(data) as held:
         for _ in range(TRIES):
             source = connect(data / FILE_NAME, keeps_log=True)
@@ -89,32 +101,82 @@ def _copied(data: Path, copy: Path, force: bool) -> dict[str, Any]:
         else:
             copy.unlink(missing_ok=True)
             raise StoreError("objects are overwritten faster than they can be copied; try again when less is written")
-        folder = backup_files.files_of(copy)
+        return found | _with_files(names, held, copy)
+
+
+def _copied_database(address: str, data: Path, copy: Path, force: bool) -> dict[str, Any]:
+    """Copy a database, and the files of its data folder; returns as `_copied` does. Raises: StoreError, OSError."""
+    from statewright.cli.serving import backup_files
+    from statewright.errors import StoreError
+    from statewright.stores.transfer.postgres_rows import snapshot
+    from statewright.stores.transfer.rows import counted
+    from statewright.stores.transfer.sqlite_rows import new_file
+
+    with backup_files.held(data) as held:
+        for _ in range(TRIES):
+            with snapshot(address) as rows:
+                # Files that the rows name are there now, and may be deleted while the rows are copied.
+                backup_files.hold(data, held)
+                names = backup_files.needed(rows.object_files(), held)
+                lost = backup_files.missing(names, held)
+                if lost:
+                    continue
+                with new_file(copy, replace=force) as target:
+                    copy_rows(rows, target, counted(rows))
+                break
+        else:
+            raise StoreError(
+                f"{count_words(len(lost), 'file')} of its objects are not in {data}, for one {lost[0]}: name the "
+                "folder that the server was given with --data, or try again when less is overwritten"
+            )
+        return checked(copy) | _with_files(names, held, copy)
+
+
+def _with_files(names: list[str], held: Path, copy: Path) -> dict[str, Any]:
+    """Copy files beside a copy of the rows, which is deleted if that fails. Raises: OSError."""
+    from statewright.cli.serving.backup_files import files_of
+
+    folder = files_of(copy)
+    try:
+        size = copied_files(names, held, folder)
+    except OSError:
+        copy.unlink(missing_ok=True)
+        raise
+    return {"files": len(names), "fileBytes": size, "filesFolder": str(folder) if names else None}
+
+
+def check_store(store: str) -> None:
+    """Check that a store is named that can be copied. Raises: Stop."""
+    if is_address(store):
+        from statewright.errors import StoreError
+
+        check_driver()
+        from statewright.stores.postgres.connection import place_of
+
         try:
-            size = copied_files(names, held, folder)
-        except OSError:
-            copy.unlink(missing_ok=True)
-            raise
-    return {**found, "files": len(names), "fileBytes": size, "filesFolder": str(folder) if names else None}
+            place_of(store)
+        except StoreError as problem:
+            raise Stop(USAGE, f"{problem}.") from None
+    elif store != "sqlite":
+        raise Stop(USAGE, f"--store {store} is not one of sqlite, postgresql://...")
 
 
 def copied_files(names: list[str], source: Path, target: Path) -> int:
     """Copy files, with a bar on a terminal; returns their bytes. Raises: OSError."""
     from statewright.cli.serving.backup_files import copy_files
 
-    hidden = not sys.stderr.isatty()
-    with click.progressbar(length=len(names), label="copying files", file=sys.stderr, hidden=hidden) as bar:
-        return copy_files(names, source, target, bar.update)
+    with bar("copying files", len(names)) as progress:
+        return copy_files(names, source, target, progress)
 
 
 def files_needed(copy: Path, folder: Path) -> list[str]:
     """Names of the files that a copy needs of a folder."""
     from statewright.cli.serving.backup_files import needed
-    from statewright.stores.sqlite.file import connect
+    from statewright.stores.sqlite.file import connect, object_files
 
     connection = connect(copy)
     try:
-        return needed(connection, folder)
+        return needed(object_files(connection), folder)
     finally:
         connection.close()
 

@@ -12,10 +12,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    import sqlite3
+from typing import Final
 
 OBJECTS: Final = "objects"
 HELD: Final = ".backup"
@@ -50,18 +47,17 @@ def hold(data: Path, folder: Path) -> None:
             continue
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
-            _link_or_copy(data / name, target)
+            link_or_copy(data / name, target)
         except FileNotFoundError:
             # The server has deleted it just now.
             continue
 
 
-def needed(connection: sqlite3.Connection, folder: Path) -> list[str]:
-    """The files of a folder that a store needs: bodies that its rows name, and every package."""
+def needed(bodies_of_rows: Iterable[int], folder: Path) -> list[str]:
+    """The files of a folder that a store needs: bodies that its rows name by their ids, and every package."""
     from statewright.objects.bodies import file_name
-    from statewright.stores.sqlite.file import object_files
 
-    bodies = [f"{OBJECTS}/{file_name(number)}" for number in object_files(connection)]
+    bodies = [f"{OBJECTS}/{file_name(number)}" for number in bodies_of_rows]
     return bodies + [name for name in _names(folder) if not name.startswith(OBJECTS + "/")]
 
 
@@ -82,7 +78,7 @@ def copy_files(names: list[str], source: Path, target: Path, progress: Progress)
         for name in names:
             copy = unfinished / name
             copy.parent.mkdir(parents=True, exist_ok=True)
-            total += _copied(source / name, copy)
+            total += copied(source / name, copy)
             progress(1)
         shutil.rmtree(target, ignore_errors=True)
         if names:
@@ -106,7 +102,8 @@ def _names(folder: Path) -> Iterator[str]:
             yield path.relative_to(folder).as_posix()
 
 
-def _link_or_copy(source: Path, target: Path) -> None:
+def link_or_copy(source: Path, target: Path) -> None:
+    """Give a file that never changes a second name. Raises: OSError."""
     try:
         os.link(source, target)
     except FileNotFoundError:
@@ -116,7 +113,8 @@ def _link_or_copy(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
 
 
-def _copied(source: Path, target: Path) -> int:
+def copied(source: Path, target: Path) -> int:
+    """Copy a file durably; returns its bytes. Raises: OSError."""
     with source.open("rb") as taken, target.open("wb") as written:
         os.chmod(target, 0o600)
         shutil.copyfileobj(taken, written, 1024 * 1024)

@@ -21,6 +21,9 @@ OLDEST_SERVER: Final = 150_000
 SCHEMA_VERSION: Final = 6
 """The newest version of the schema that this program knows: one `sql/postgres_NNNN.sql` for each."""
 
+UNFINISHED: Final = "statewright_unfinished"
+"""A table of a database that is being filled: one row that says from where."""
+
 CONNECT_SECONDS: Final = 5
 WRITE_TIMEOUT_MS: Final = 2_500
 """Shorter than the lease: a statement that takes longer is given up before another process takes over."""
@@ -169,21 +172,20 @@ def _sentence(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def migrate(address: str, place: str, newest: int = SCHEMA_VERSION) -> None:
+def migrate(address: str, place: str, newest: int = SCHEMA_VERSION, *, to_fill: bool = False) -> None:
     """Bring the database to the newest version. Several nodes may try at once: one does it, the others wait.
 
-    Raises: StoreError for a database that is not ours or was written by a newer program; Unavailable.
+    `to_fill` is for the command that fills an empty database, also one that an interrupted command has left.
+
+    Raises: StoreError for a database that is not ours, incomplete or was written by a newer program; Unavailable.
     """
     with explained(place), connect(address, 0) as connection:
-        if connection.info.server_version < OLDEST_SERVER:
-            found = connection.info.server_version // 10_000
-            raise StoreError(f"the store {place} is PostgreSQL {found}; Statewright needs 15 or newer")
-        encoding = connection.info.parameter_status("server_encoding")
-        if encoding != "UTF8":
-            raise StoreError(f"the database {place} is encoded as {encoding}; Statewright needs UTF8")
+        refuse_unsuitable(connection, place)
         # Two that create it at once get one of three errors, by how far the other has come.
         with contextlib.suppress(failures.UniqueViolation, failures.DuplicateTable, failures.DuplicateObject):
             connection.execute("CREATE TABLE IF NOT EXISTS statewright_schema (version bigint PRIMARY KEY)")
+        if not to_fill:
+            refuse_unfinished(connection, place)
         version = _version_of(connection)
         while version < newest:
             # The process that inserts the row first migrates; the others wait here for the end of that transaction.
@@ -191,10 +193,48 @@ def migrate(address: str, place: str, newest: int = SCHEMA_VERSION) -> None:
                 _migrate_to(connection, version + 1, place)
             version = _version_of(connection)
         if version > newest:
-            raise StoreError(
-                f"the store {place} has version {version}; this program knows versions up to {newest}: "
-                "run the newer Statewright that wrote it"
-            )
+            raise too_new(place, version, newest)
+
+
+def refuse_unsuitable(connection: Connection, place: str) -> None:
+    """Check the server's version and the database's encoding. Raises: StoreError."""
+    if connection.info.server_version < OLDEST_SERVER:
+        found = connection.info.server_version // 10_000
+        raise StoreError(f"the store {place} is PostgreSQL {found}; Statewright needs 15 or newer")
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        raise StoreError(f"the database {place} is encoded as {encoding}; Statewright needs UTF8")
+
+
+def refuse_unfinished(connection: Connection, place: str) -> None:
+    """Check that a database is not the target of a move that was interrupted. Raises: StoreError; psycopg.Error."""
+    if not has_table(connection, UNFINISHED):
+        return
+    found = connection.execute(f"SELECT origin FROM {UNFINISHED}".encode()).fetchone()
+    origin = found[0] if found is not None else "a move"
+    raise StoreError(
+        f"the database {place} is incomplete, because {origin} was interrupted, or still goes on: repeat that command, "
+        "or give Statewright another database"
+    )
+
+
+def version_of(connection: Connection) -> int:
+    """The version of the schema, 0 for a database without one. Raises: psycopg.Error."""
+    return _version_of(connection) if has_table(connection, "statewright_schema") else 0
+
+
+def has_table(connection: Connection, name: str) -> bool:
+    """True if there is a table where the store's tables are found. Raises: psycopg.Error."""
+    found = connection.execute("SELECT to_regclass($1)", (name,)).fetchone()
+    return found is not None and found[0] is not None
+
+
+def too_new(place: str, version: int, newest: int) -> StoreError:
+    """The error for a database of a newer program."""
+    return StoreError(
+        f"the store {place} has version {version}; this program knows versions up to {newest}: "
+        "run the newer Statewright that wrote it"
+    )
 
 
 def _version_of(connection: Connection) -> int:

@@ -23,6 +23,8 @@ Durability = Literal["full", "process"]
 
 FILE_NAME: Final = "statewright.db"
 LOCK_NAME: Final = "lock"
+UNFINISHED: Final = "unfinished"
+"""Of a data folder that is being filled: a line that says from where."""
 SCHEMA_VERSION: Final = 5
 """The newest version of the file that this program knows: one `sql/schema_NNNN.sql` for each."""
 
@@ -309,6 +311,26 @@ def refuse_others(connection: sqlite3.Connection, file: Path) -> None:
         raise _too_new(file, version, SCHEMA_VERSION)
 
 
+def refuse_unfinished(folder: Path) -> None:
+    """Check that a folder is not the target of a move that was interrupted. Raises: StoreError."""
+    origin = unfinished_from(folder)
+    if origin is not None:
+        raise StoreError(
+            f"the data folder {folder} is incomplete, because {origin} was interrupted: repeat that command, or delete "
+            "the folder"
+        )
+
+
+def unfinished_from(folder: Path) -> str | None:
+    """What is filling a folder, or was when it was interrupted; None for a folder that is complete or empty."""
+    try:
+        return (folder / UNFINISHED).read_text("utf-8", "replace").strip() or "a move"
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise Unavailable(f"{folder / UNFINISHED} cannot be read: {error.strerror}") from error
+
+
 def _not_ours(file: Path) -> StoreError:
     return StoreError(f"{file} is an SQLite file, but not one of Statewright's; name another data folder")
 
@@ -353,6 +375,17 @@ def copy_database(source: sqlite3.Connection, target: Path, *, replace: bool = F
 
     Raises: StoreError when the file exists and is not to be replaced; Unavailable.
     """
+    with new_database(target, replace=replace) as copy:
+        source.backup(copy)
+        copy.execute("PRAGMA journal_mode = DELETE")
+
+
+@contextlib.contextmanager
+def new_database(target: Path, *, replace: bool = False) -> Iterator[sqlite3.Connection]:
+    """A connection to an empty file, which is made durable and gets its name when the block ends without an exception.
+
+    Raises: StoreError when the file exists and is not to be replaced; Unavailable.
+    """
     if target.exists() and not replace:
         raise StoreError(f"{target} exists already; name a file that does not")
     unfinished = target.with_name(target.name + ".part")
@@ -360,10 +393,9 @@ def copy_database(source: sqlite3.Connection, target: Path, *, replace: bool = F
         unfinished.unlink(missing_ok=True)
         _make_private(unfinished)
         with explained(unfinished):
-            copy = sqlite3.connect(unfinished)
+            copy = sqlite3.connect(unfinished, isolation_level=None)
             try:
-                source.backup(copy)
-                copy.execute("PRAGMA journal_mode = DELETE")
+                yield copy
             finally:
                 copy.close()
         _make_durable(unfinished)

@@ -28,6 +28,7 @@ from statewright.stores.sqlite.file import (
     log_is_missing,
     log_of,
     migrate,
+    refuse_unfinished,
 )
 from statewright.stores.sqlite.ownership import Ownership
 from statewright.stores.sqlite.writer import Writer
@@ -84,6 +85,7 @@ class OpenFile:
                 self.file, log_of(self.file).name,
             )  # fmt: skip
         try:
+            refuse_unfinished(folder)
             writes = connect(self.file, durability=durability, writes=True)
             try:
                 migrate(writes, self.file)

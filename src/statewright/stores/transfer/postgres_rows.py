@@ -1,0 +1,256 @@
+"""A PostgreSQL database, read at one instant, and filled while it is empty.
+
+1. Rows are read in one transaction with a snapshot, beside a server that runs if need be.
+2. Who moves a store owns it: both a source that must not change and a target have the lease of a server.
+3. A target has a table that says from where it is filled. It goes in the transaction that brings the rows. So no server
+   starts on a database that an interrupted move has left, and the move can be repeated: the database is still empty.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import psycopg
+
+from statewright.errors import OwnershipLost, StoreError
+from statewright.stores.plan import ALL_MACHINES
+from statewright.stores.postgres.connection import (
+    SCHEMA_VERSION,
+    UNFINISHED,
+    Connection,
+    connect,
+    explained,
+    has_table,
+    migrate,
+    place_of,
+    refuse_unfinished,
+    refuse_unsuitable,
+    too_new,
+    version_of,
+)
+from statewright.stores.postgres.lease import Lease
+from statewright.stores.protocol import MAP_RUNS
+from statewright.stores.statements import SqlRow
+from statewright.stores.transfer.mapping import OBJECT_FILES, TABLES, Table
+
+_SETTINGS: Final = (
+    # A large table takes long, and the other store may make this one wait.
+    "SET idle_in_transaction_session_timeout = 0",
+    # The store's other statements look up rows; these read whole tables.
+    "SET enable_seqscan = on",
+    "SET random_page_cost = DEFAULT",
+    "SET cpu_tuple_cost = DEFAULT",
+)
+_SNAPSHOT: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_COUNT: Final = (
+    "INSERT INTO execution_count (machine, status, lane, n) "
+    "SELECT machine, status, 0, count(*) FROM execution GROUP BY machine, status",
+    "INSERT INTO execution_count (machine, status, lane, n) "
+    f"SELECT CASE WHEN machine < 0 THEN {MAP_RUNS} ELSE {ALL_MACHINES} END, status, 0, sum(n) "
+    "FROM execution_count GROUP BY 1, 2",
+)
+_COMPLETE: Final = (
+    "UPDATE shard SET epoch = greatest(epoch, $1), owner = NULL, lease_until_ms = 0 "
+    "WHERE id = 0 AND owner = $2 AND epoch = $3 RETURNING epoch"
+)
+
+
+class DatabaseRows:
+    """See `rows.Rows`: what the transaction of a connection sees."""
+
+    def __init__(self, connection: Connection, place: str) -> None:
+        self._connection = connection
+        self._place = place
+
+    def count(self, table: Table) -> int:
+        """See `rows.Rows.count`."""
+        return self._number(f"SELECT count(*) FROM {table.name}")
+
+    def sorted_rows(self, table: Table) -> Iterator[SqlRow]:
+        """See `rows.Rows.sorted_rows`."""
+        return self._found(f"SELECT {table.listed} FROM {table.name} ORDER BY {table.order}")
+
+    def rows(self, table: Table) -> Iterator[SqlRow]:
+        """See `rows.Rows.rows`."""
+        return self._found(f"SELECT {table.listed} FROM {table.name}")
+
+    def object_files(self) -> list[int]:
+        """See `rows.Rows.object_files`."""
+        return sorted({row[0] for row in self._found(" UNION ALL ".join(OBJECT_FILES))})
+
+    def epoch(self) -> int:
+        """See `rows.Rows.epoch`."""
+        return self._number("SELECT coalesce(max(epoch), 0) FROM shard")
+
+    def _number(self, statement: str) -> int:
+        with explained(self._place):
+            found = self._connection.execute(statement.encode()).fetchone()
+        return int(found[0]) if found is not None else 0
+
+    def _found(self, statement: str) -> Iterator[SqlRow]:
+        # With COPY the rows come as they are read; the answer to a query would be kept whole.
+        with explained(self._place), self._connection.cursor() as cursor:
+            types = _types(cursor, statement)
+            with cursor.copy(f"COPY ({statement}) TO STDOUT (FORMAT BINARY)".encode()) as copy:
+                copy.set_types(types)
+                yield from copy.rows()
+
+
+class EmptyDatabase(DatabaseRows):
+    """See `rows.EmptyStore`: a database that this process owns."""
+
+    def __init__(self, connection: Connection, place: str, lease: Lease) -> None:
+        super().__init__(connection, place)
+        self._lease = lease
+
+    def mark(self, origin: str) -> None:
+        """Note in the database that it is being filled. Raises: StoreError."""
+        with explained(self._place), self._connection.transaction():
+            self._connection.execute(f"DROP TABLE IF EXISTS {UNFINISHED}".encode())
+            self._connection.execute(f"CREATE TABLE {UNFINISHED} (origin text NOT NULL)".encode())
+            self._connection.execute(f"INSERT INTO {UNFINISHED} (origin) VALUES ($1)".encode(), (origin,))
+
+    @contextlib.contextmanager
+    def filling(self) -> Iterator[None]:
+        """The transaction that brings all rows. Raises: StoreError, OwnershipLost."""
+        with explained(self._place), self._connection.transaction():
+            yield
+            self._connection.execute(f"DROP TABLE {UNFINISHED}".encode())
+
+    def put(self, table: Table, rows: Iterable[SqlRow]) -> None:
+        """See `rows.EmptyStore.put`."""
+        try:
+            with self._connection.cursor() as cursor:
+                types = _types(cursor, f"SELECT {table.listed} FROM {table.name}")
+                with cursor.copy(f"COPY {table.name} ({table.listed}) FROM STDIN (FORMAT BINARY)".encode()) as copy:
+                    copy.set_types(types)
+                    for row in rows:
+                        copy.write_row(row)
+        except psycopg.DataError as problem:
+            where = problem.diag.context or table.name
+            raise StoreError(f"PostgreSQL refuses a row: {problem.diag.message_primary} ({where})") from None
+
+    def make_anew(self, epoch: int) -> None:
+        """See `rows.EmptyStore.make_anew`. The lease ends with the transaction."""
+        with explained(self._place):
+            for statement in _COUNT:
+                self._connection.execute(statement.encode())
+            given = (epoch, self._lease.owner, self._lease.epoch)
+            if self._connection.execute(_COMPLETE.encode(), given).fetchone() is None:
+                raise OwnershipLost(f"the store {self._place} was taken over by another process")
+            # The planner has seen empty tables only.
+            self._connection.execute(f"ANALYZE {', '.join(table.name for table in TABLES)}".encode())
+
+
+@contextlib.contextmanager
+def snapshot(address: str) -> Iterator[DatabaseRows]:
+    """The rows of a database as they are now, whatever is written meanwhile.
+
+    Raises: StoreError for a database that has no store, an incomplete one, or one of another version than this
+    program's; Unavailable.
+    """
+    place = place_of(address)
+    with _connected(address, place) as connection:
+        with explained(place):
+            _refuse_others(connection, place)
+            connection.execute(_SNAPSHOT.encode())
+            # The first statement takes the snapshot.
+            connection.execute(b"SELECT 1 FROM shard")
+        yield DatabaseRows(connection, place)
+
+
+@contextlib.contextmanager
+def owned(address: str, command: str) -> Iterator[Lease]:
+    """Keep servers from a database; the lease can tell whether that succeeded.
+
+    Raises: InUse, naming the server that has it; StoreError as `snapshot` does.
+    """
+    place = place_of(address)
+    with _connected(address, place) as connection, explained(place):
+        _refuse_others(connection, place)
+    lease = Lease(address, place, f"{command}, pid {os.getpid()},")
+    try:
+        yield lease
+    finally:
+        lease.release()
+
+
+@contextlib.contextmanager
+def empty(address: str, command: str) -> Iterator[EmptyDatabase]:
+    """A database without rows, with the newest schema, owned by this process.
+
+    Raises: InUse, naming the server that has it; StoreError for one that has rows, is not ours or newer; Unavailable.
+    """
+    place = place_of(address)
+    # Before the tables are made: a database that is refused stays as it is.
+    refuse_filled(address)
+    migrate(address, place, to_fill=True)
+    lease = Lease(address, place, f"{command}, pid {os.getpid()},")
+    try:
+        with _connected(address, place) as connection:
+            _refuse_filled(connection, place)
+            yield EmptyDatabase(connection, place, lease)
+    finally:
+        lease.release()
+
+
+def refuse_filled(address: str) -> None:
+    """Check that a database can be filled, without changing it. Raises: StoreError; Unavailable."""
+    place = place_of(address)
+    with _connected(address, place) as connection, explained(place):
+        refuse_unsuitable(connection, place)
+        version = version_of(connection)
+        if version > SCHEMA_VERSION:
+            raise too_new(place, version, SCHEMA_VERSION)
+        if version:
+            _refuse_filled(connection, place)
+
+
+def _refuse_filled(connection: Connection, place: str) -> None:
+    with explained(place):
+        for table in TABLES:
+            # Tables of later versions are not there yet.
+            if not has_table(connection, table.name):
+                continue
+            if connection.execute(f"SELECT 1 FROM {table.name} LIMIT 1".encode()).fetchone() is not None:
+                raise StoreError(
+                    f"the database {place} is not empty: it has rows in the table {table.name}. Name an empty one; "
+                    "nothing in this one was changed"
+                )
+
+
+def _refuse_others(connection: Connection, place: str) -> None:
+    refuse_unsuitable(connection, place)
+    version = version_of(connection)
+    if not version:
+        raise StoreError(f"the database {place} has no store of Statewright's")
+    refuse_unfinished(connection, place)
+    if version > SCHEMA_VERSION:
+        raise too_new(place, version, SCHEMA_VERSION)
+    if version < SCHEMA_VERSION:
+        raise StoreError(
+            f"the store {place} has version {version} of the schema, this program has {SCHEMA_VERSION}: start a server "
+            "on it once, which brings it up to date"
+        )
+
+
+@contextlib.contextmanager
+def _connected(address: str, place: str) -> Iterator[Connection]:
+    with explained(place):
+        connection = connect(address, 0)
+    try:
+        with explained(place):
+            for setting in _SETTINGS:
+                connection.execute(setting.encode())
+        yield connection
+    finally:
+        connection.close()
+
+
+def _types(cursor: psycopg.Cursor[SqlRow], statement: str) -> list[int]:
+    """The types of the columns of a statement, by their numbers."""
+    cursor.execute(f"SELECT * FROM ({statement}) AS found LIMIT 0".encode())
+    return [column.type_code for column in cursor.description or ()]
