@@ -65,7 +65,9 @@ def place_of(address: str) -> str:
     try:
         parts = conninfo_to_dict(address)
     except psycopg.Error as problem:
-        raise StoreError(f"this address of a PostgreSQL database cannot be read: {_sentence(problem)}") from None
+        # The library quotes the address, or the part that it stumbles over: maybe the password.
+        reason = _sentence(problem).partition(': "')[0]
+        raise StoreError(f"this address of a PostgreSQL database cannot be read: {reason}") from None
     host = parts.get("host") or parts.get("hostaddr") or "localhost"
     port = f":{parts['port']}" if parts.get("port") else ""
     return f"postgresql://{host}{port}/{parts.get('dbname') or parts.get('user') or ''}"
