@@ -379,8 +379,8 @@ def test_addresses_are_shown_without_secrets():
     assert place_of("postgresql://user@/?host=/run/pg") == "postgresql:///run/pg/user"
 
 
-def test_there_is_no_backup(address):
-    with pytest.raises(StoreError, match="pg_dump"):
+def test_a_copy_is_made_by_the_command(address):
+    with pytest.raises(StoreError, match="use statewright backup --store"):
         asyncio.run(PostgresStore(address).backup("x"))
 
 

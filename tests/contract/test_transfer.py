@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sqlite3
 from collections.abc import Iterable
 from contextlib import closing
@@ -15,9 +16,10 @@ from statewright.stores.postgres.connection import place_of
 from statewright.stores.postgres.lease import Lease
 from statewright.stores.sqlite.file import migrate
 from statewright.stores.statements import SqlRow
+from statewright.stores.transfer import rows as transfer_rows
 from statewright.stores.transfer.mapping import LEFT, MADE_ANEW, TABLES, Table
 from statewright.stores.transfer.postgres_rows import empty, owned, snapshot
-from statewright.stores.transfer.rows import Rows, counted, transfer
+from statewright.stores.transfer.rows import Progress, Rows, counted, transfer
 from statewright.stores.transfer.sqlite_rows import NewFile, new_file, reading
 from tests.postgres_server import server_or_skip
 
@@ -94,11 +96,11 @@ def contents(file: Path) -> dict[str, list[tuple[object, ...]]]:
         return {name: sorted(connection.execute(f"SELECT * FROM {name}").fetchall(), key=repr) for name in names}
 
 
-def to_database(file: Path, address: str) -> dict[str, int]:
+def to_database(file: Path, address: str, progress: Progress = lambda _: None) -> dict[str, int]:
     with reading(file) as source, empty(address, "test") as target:
         target.mark("the move")
         with target.filling():
-            return transfer(source, target, lambda _: None)
+            return transfer(source, target, progress)
 
 
 def _to_file(source: Rows, file: Path) -> None:
@@ -185,3 +187,21 @@ def test_another_version_is_refused(tmp_path, version):
 def test_a_database_without_a_store_is_refused():
     with pytest.raises(StoreError, match="has no store of Statewright's"), snapshot(server_or_skip().new_database()):
         pass
+
+
+def test_an_interrupt_leaves_no_reading_under_way(tmp_path, monkeypatch):
+    monkeypatch.setattr(transfer_rows, "STEP_ROWS", 2)
+    address = server_or_skip().new_database()
+    fill(tmp_path / "before.db")
+
+    def interrupt(_: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        to_database(tmp_path / "before.db", address, interrupt)
+    assert to_database(tmp_path / "before.db", address) == dict.fromkeys(EVERY_TABLE, 5)
+    with pytest.raises(KeyboardInterrupt), snapshot(address) as source, new_file(tmp_path / "after.db") as target:
+        transfer(source, target, interrupt)
+    assert not list(tmp_path.glob("after*"))
+    # A reading that is collected later warns, which fails the test.
+    gc.collect()

@@ -39,6 +39,7 @@ NOT_RUN: Final = (
     NotRun("docs/apis.md", "$ statewright api", "its addresses have ids of the server: tests/e2e/test_cli_apis.py"),
     NotRun("docs/architecture.md", "", "drawings"),
     NotRun("docs/benchmarks.md", "", "measurements take minutes on a quiet machine"),
+    NotRun("docs/moving.md", "$ statewright", "needs PostgreSQL: tests/e2e/test_move.py"),
     NotRun("docs/phases.md", "", "drawings made from the code: tests/architecture/test_documents.py"),
     NotRun("docs/cli.md", "FILE:LINE:COLUMN", "the form of a line"),
     NotRun(

@@ -79,5 +79,5 @@ class PostgresStore:
     async def backup(self, target: str) -> None:
         """PostgreSQL has its own tools. Raises: StoreError, always."""
         raise StoreError(
-            f"the store {self.database.place} cannot be copied to {target}; use pg_dump or your provider's backups"
+            f"the store {self.database.place} cannot be copied to {target}; use statewright backup --store"
         )

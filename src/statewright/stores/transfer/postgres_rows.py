@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from typing import Final
 
 import psycopg
@@ -69,11 +69,11 @@ class DatabaseRows:
         """See `rows.Rows.count`."""
         return self._number(f"SELECT count(*) FROM {table.name}")
 
-    def sorted_rows(self, table: Table) -> Iterator[SqlRow]:
+    def sorted_rows(self, table: Table) -> Generator[SqlRow, None, None]:
         """See `rows.Rows.sorted_rows`."""
         return self._found(f"SELECT {table.listed} FROM {table.name} ORDER BY {table.order}")
 
-    def rows(self, table: Table) -> Iterator[SqlRow]:
+    def rows(self, table: Table) -> Generator[SqlRow, None, None]:
         """See `rows.Rows.rows`."""
         return self._found(f"SELECT {table.listed} FROM {table.name}")
 
@@ -90,7 +90,7 @@ class DatabaseRows:
             found = self._connection.execute(statement.encode()).fetchone()
         return int(found[0]) if found is not None else 0
 
-    def _found(self, statement: str) -> Iterator[SqlRow]:
+    def _found(self, statement: str) -> Generator[SqlRow, None, None]:
         # With COPY the rows come as they are read; the answer to a query would be kept whole.
         with explained(self._place), self._connection.cursor() as cursor:
             types = _types(cursor, statement)

@@ -10,9 +10,10 @@ Leaves the two kinds of stores to `sqlite_rows` and `postgres_rows`.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import marshal
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -36,10 +37,10 @@ class Rows(Protocol):
     def count(self, table: Table) -> int:
         """The number of rows. Raises: StoreError."""
 
-    def sorted_rows(self, table: Table) -> Iterator[SqlRow]:
+    def sorted_rows(self, table: Table) -> Generator[SqlRow, None, None]:
         """All rows in the order of the table, so that the target's indexes grow at their end. Raises: StoreError."""
 
-    def rows(self, table: Table) -> Iterator[SqlRow]:
+    def rows(self, table: Table) -> Generator[SqlRow, None, None]:
         """All rows in any order. Raises: StoreError."""
 
     def object_files(self) -> list[int]:
@@ -55,7 +56,7 @@ class EmptyStore(Protocol):
     def put(self, table: Table, rows: Iterable[SqlRow]) -> None:
         """Write rows. Raises: StoreError."""
 
-    def rows(self, table: Table) -> Iterator[SqlRow]:
+    def rows(self, table: Table) -> Generator[SqlRow, None, None]:
         """What was written, in any order. Raises: StoreError."""
 
     def make_anew(self, epoch: int) -> None:
@@ -96,7 +97,9 @@ def transfer(source: Rows, target: EmptyStore, progress: Progress) -> dict[str, 
     """
     written = {table.name: Tally() for table in TABLES}
     for table in TABLES:
-        target.put(table, written[table.name].of(source.sorted_rows(table), progress))
+        # A reading must end before its connection does, also if this one is interrupted.
+        with contextlib.closing(source.sorted_rows(table)) as rows:
+            target.put(table, written[table.name].of(rows, progress))
     fail_points.passed(fail_points.IN_TRANSFER)
     for table in TABLES:
         _compare(table, written[table.name], target, progress)
@@ -107,8 +110,9 @@ def transfer(source: Rows, target: EmptyStore, progress: Progress) -> dict[str, 
 def _compare(table: Table, written: Tally, target: EmptyStore, progress: Progress) -> None:
     """Read back what a table has. Raises: StoreError if it is not what was written."""
     found = Tally()
-    for _ in found.of(target.rows(table), progress):
-        pass
+    with contextlib.closing(target.rows(table)) as rows:
+        for _ in found.of(rows, progress):
+            pass
     if found != written:
         what = "other contents" if found.many == written.many else f"{found.many:,} rows"
         raise StoreError(f"of {written.many:,} rows of {table.name}, {what} arrived")

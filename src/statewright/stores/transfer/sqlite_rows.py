@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -43,11 +43,11 @@ class FileRows:
         with explained(self._file):
             return int(self._connection.execute(f"SELECT count(*) FROM {table.name}").fetchone()[0])
 
-    def sorted_rows(self, table: Table) -> Iterator[SqlRow]:
+    def sorted_rows(self, table: Table) -> Generator[SqlRow, None, None]:
         """See `rows.Rows.sorted_rows`."""
         return self._found(f"SELECT {table.listed} FROM {table.name} ORDER BY {table.order}")
 
-    def rows(self, table: Table) -> Iterator[SqlRow]:
+    def rows(self, table: Table) -> Generator[SqlRow, None, None]:
         """See `rows.Rows.rows`."""
         return self._found(f"SELECT {table.listed} FROM {table.name}")
 
@@ -60,7 +60,7 @@ class FileRows:
         with explained(self._file):
             return int(self._connection.execute("SELECT coalesce(max(epoch), 0) FROM shard").fetchone()[0])
 
-    def _found(self, statement: str) -> Iterator[SqlRow]:
+    def _found(self, statement: str) -> Generator[SqlRow, None, None]:
         # The cursor reads as it goes: nothing of the table is kept.
         with explained(self._file):
             yield from self._connection.execute(statement)
