@@ -189,6 +189,22 @@ def test_a_database_without_a_store_is_refused():
         pass
 
 
+def test_rows_are_those_of_one_instant(tmp_path):
+    address = server_or_skip().new_database()
+    fill(tmp_path / "before.db")
+    to_database(tmp_path / "before.db", address)
+    with snapshot(address) as source:
+        with psycopg.connect(address) as writer:
+            writer.execute("INSERT INTO number VALUES ('new', 1)")
+            writer.execute("UPDATE entry SET body = ''")
+            writer.execute("DELETE FROM history")
+        # The other store may make it wait for longer than a server may.
+        connection = source._connection
+        assert connection.execute("SHOW idle_in_transaction_session_timeout").fetchone() == ("0",)
+        _to_file(source, tmp_path / "after.db")
+    assert contents(tmp_path / "after.db") == contents(tmp_path / "before.db")
+
+
 def test_an_interrupt_leaves_no_reading_under_way(tmp_path, monkeypatch):
     monkeypatch.setattr(transfer_rows, "STEP_ROWS", 2)
     address = server_or_skip().new_database()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -239,7 +240,7 @@ def _checked_start(work: Work, before: dict[str, Any], histories: dict[str, Any]
     seen = work.seen()
     for member in ("open", "done"):
         before[member] = [name for name in before[member] if not name.startswith("by-timer")]
-        seen[member] = [name for name in seen[member] if not name.startswith("by-timer")]
+        seen[member] = [name for name in seen[member] if not name.startswith(("by-timer", "at-once load-"))]
     assert seen == before
 
 
@@ -285,6 +286,53 @@ def test_a_server_moves_to_postgresql_and_back_and_continues(tmp_path):
     assert work.server.stop() == 0
 
 
+class Load:
+    """Starts executions and replaces objects until it is ended."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self._ending = threading.Event()
+        self.rounds = 0
+        self.problems: list[Exception] = []
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Load:
+        self._work.client("s3").create_bucket(Bucket="busy")
+        self._thread.start()
+        until(lambda: self.rounds > 5 or self.problems)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ending.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        sfn, s3 = self._work.client("stepfunctions"), self._work.client("s3")
+        machine = self._work.machines["at-once"]
+        try:
+            while not self._ending.is_set():
+                sfn.start_execution(stateMachineArn=machine, name=f"load-{self.rounds}", input='{"a": 1}')
+                s3.put_object(Bucket="busy", Key=f"{self.rounds % 7}", Body=bytes([self.rounds % 256]) * 100_000)
+                self.rounds += 1
+        except Exception as problem:
+            self.problems.append(problem)
+
+
+def check_load(server: Server, machine: str, least: int) -> None:
+    """All executions that began under load are whole or go on, and all objects can be read."""
+    sfn, s3 = server.client("stepfunctions"), server.client("s3")
+    pages = sfn.get_paginator("list_executions").paginate(stateMachineArn=machine)
+    arns = [one["executionArn"] for page in pages for one in page["executions"] if one["name"].startswith("load-")]
+    assert len(arns) >= least
+    for arn in arns:
+        assert ended(sfn, arn)["status"] == "SUCCEEDED"
+        events = sfn.get_execution_history(executionArn=arn)["events"]
+        assert [event["id"] for event in events] == [1, 2, 3, 4]
+    keys = [one["Key"] for one in s3.list_objects_v2(Bucket="busy")["Contents"]]
+    bodies = [s3.get_object(Bucket="busy", Key=key)["Body"].read() for key in keys]
+    assert [(len(body), len(set(body))) for body in bodies] == [(100_000, 1)] * len(bodies)
+
+
 def test_a_running_server_on_postgresql_is_backed_up_and_restored_into_both(tmp_path):
     database = server_or_skip()
     address = database.new_database()
@@ -294,7 +342,10 @@ def test_a_running_server_on_postgresql_is_backed_up_and_restored_into_both(tmp_
     until(lambda: len(work.histories()["map-run first"]) > 3)
     before, histories = work.seen(), work.histories()
     options = ("--data", str(tmp_path / "one"), "-o", "json")
-    found = statewright("backup", str(tmp_path / "b.db"), "--store", address, *options)
+    with Load(work) as load:
+        least = load.rounds
+        found = statewright("backup", str(tmp_path / "b.db"), "--store", address, *options)
+    assert not load.problems
     assert found.returncode == 0, found.stderr
     assert json.loads(found.stdout)["files"] >= 3
     wrong = statewright("backup", str(tmp_path / "w.db"), "--store", address, "--data", str(tmp_path))
@@ -307,6 +358,7 @@ def test_a_running_server_on_postgresql_is_backed_up_and_restored_into_both(tmp_
     done = statewright("restore", str(tmp_path / "b.db"), "--store", other, "--data", str(tmp_path / "two"))
     assert done.returncode == 0, done.stderr
     _checked_start(work, dict(before), histories, tmp_path / "two", "--store", other)
+    check_load(work.server, work.machines["at-once"], least)
     work.complete_upload()
     work.take_messages()
     work.finish("first")

@@ -31,7 +31,7 @@ def test_help_lists_the_commands_of_this_version(statewright: Run, arguments: tu
             list(sections.values())[-1].append(line.split()[0])
     assert sections == {
         "Work on files:": ["run", "validate", "graph", "test", "simulate", "export", "init", "schema"],
-        "Run a server:": ["dev", "deploy", "serve", "backup", "restore", "doctor", "setup"],
+        "Run a server:": ["dev", "deploy", "serve", "backup", "restore", "move", "doctor", "setup"],
         "Look into a server:": [
             "console", "execution", "machine", "map-run", "function", "api", "queue", "topic", "table", "object",
             "schedule", "limit", "metrics", "alarm",

@@ -53,7 +53,7 @@ class Move:
 
 @dataclass(slots=True)
 class Moved:
-    """What there is to move, or was moved."""
+    """The rows and files of a store, to be moved or moved."""
 
     rows: dict[str, int] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
@@ -173,7 +173,7 @@ def _to_folder(wanted: Move, dry_run: bool) -> Moved:
 
 
 def _found(wanted: Move, rows: Rows) -> Moved:
-    """What there is to move. Raises: StoreError for files that are missing, or jobs that still run."""
+    """The rows and files to move. Raises: StoreError for files that are missing, or jobs that still run."""
     from statewright.cli.serving.moved_files import files_of_store, refuse_missing, running_jobs
     from statewright.errors import StoreError
     from statewright.stores.transfer.rows import counted

@@ -72,6 +72,7 @@ def _copied(names: list[str], source: Path, target: Path, progress: Progress, li
         folders.add(place.parent)
         if path.is_symlink():
             place.symlink_to(path.readlink())
+            total += path.lstat().st_size
         elif link and _inside(Path(name)).startswith((f"{OBJECTS}/", f"{CODE}/")):
             link_or_copy(path, place)
             total += place.stat().st_size

@@ -322,7 +322,7 @@ def refuse_unfinished(folder: Path) -> None:
 
 
 def unfinished_from(folder: Path) -> str | None:
-    """What is filling a folder, or was when it was interrupted; None for a folder that is complete or empty."""
+    """The command that fills a folder, or filled it when it was interrupted; None for a complete or empty folder."""
     try:
         return (folder / UNFINISHED).read_text("utf-8", "replace").strip() or "a move"
     except (FileNotFoundError, NotADirectoryError):

@@ -131,7 +131,7 @@ class EmptyDatabase(DatabaseRows):
                         copy.write_row(row)
         except psycopg.DataError as problem:
             where = problem.diag.context or table.name
-            raise StoreError(f"PostgreSQL refuses a row: {problem.diag.message_primary} ({where})") from None
+            raise StoreError(f"PostgreSQL refuses a row: {problem.diag.message_primary or problem} ({where})") from None
 
     def make_anew(self, epoch: int) -> None:
         """See `rows.EmptyStore.make_anew`. The lease ends with the transaction."""
@@ -147,7 +147,7 @@ class EmptyDatabase(DatabaseRows):
 
 @contextlib.contextmanager
 def snapshot(address: str) -> Iterator[DatabaseRows]:
-    """The rows of a database as they are now, whatever is written meanwhile.
+    """The rows of a database as they are now; what is written meanwhile is not seen.
 
     Raises: StoreError for a database that has no store, an incomplete one, or one of another version than this
     program's; Unavailable.

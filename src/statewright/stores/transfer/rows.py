@@ -57,7 +57,7 @@ class EmptyStore(Protocol):
         """Write rows. Raises: StoreError."""
 
     def rows(self, table: Table) -> Generator[SqlRow, None, None]:
-        """What was written, in any order. Raises: StoreError."""
+        """All rows that were written, in any order. Raises: StoreError."""
 
     def make_anew(self, epoch: int) -> None:
         """Write what is not copied; `epoch` is that of the source's last owner. Raises: StoreError."""
