@@ -350,7 +350,7 @@ def test_a_running_server_on_postgresql_is_backed_up_and_restored_into_both(tmp_
     assert json.loads(found.stdout)["files"] >= 3
     wrong = statewright("backup", str(tmp_path / "w.db"), "--store", address, "--data", str(tmp_path))
     assert wrong.returncode == 1
-    assert "files of its objects are not in" in wrong.stderr
+    assert "is not the data folder of the database" in wrong.stderr
     assert not list(tmp_path.glob("w.db*"))
     assert work.server.stop() == 0
 

@@ -108,10 +108,11 @@ def _copied_database(address: str, data: Path, copy: Path, force: bool) -> dict[
     """Copy a database, and the files of its data folder; returns as `_copied` does. Raises: StoreError, OSError."""
     from statewright.cli.serving import backup_files
     from statewright.errors import StoreError
-    from statewright.stores.transfer.postgres_rows import snapshot
+    from statewright.stores.transfer.postgres_rows import refuse_other_folder, snapshot
     from statewright.stores.transfer.rows import counted
     from statewright.stores.transfer.sqlite_rows import new_file
 
+    refuse_other_folder(address, data)
     with backup_files.held(data) as held:
         for _ in range(TRIES):
             with snapshot(address) as rows:

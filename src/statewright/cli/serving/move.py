@@ -129,7 +129,7 @@ def _to_database(wanted: Move, dry_run: bool) -> Moved:
     """Fill a database from a data folder. Raises: Stop, StoreError, OSError."""
     from statewright.cli.serving.moved_files import copy_moved, filled_folder, refuse_folder
     from statewright.stores.sqlite.file import FILE_NAME
-    from statewright.stores.transfer.postgres_rows import empty, refuse_filled
+    from statewright.stores.transfer.postgres_rows import empty, refuse_filled, refuse_other_folder
     from statewright.stores.transfer.sqlite_rows import reading
 
     if not (wanted.folder / FILE_NAME).is_file():
@@ -139,6 +139,7 @@ def _to_database(wanted: Move, dry_run: bool) -> Moved:
         moved = _found(wanted, rows)
         refuse_folder(wanted.data, wanted.origin)
         refuse_filled(wanted.address)
+        refuse_other_folder(wanted.address, wanted.data)
         if dry_run:
             return moved
         with empty(wanted.address, COMMAND) as target, filled_folder(wanted.data, wanted.origin, COMMAND):
@@ -153,13 +154,14 @@ def _to_folder(wanted: Move, dry_run: bool) -> Moved:
     """Fill a data folder from a database. Raises: Stop, StoreError, OSError."""
     from statewright.cli.serving.moved_files import copy_moved, filled_folder, refuse_folder
     from statewright.stores.sqlite.file import FILE_NAME
-    from statewright.stores.transfer.postgres_rows import owned, snapshot
+    from statewright.stores.transfer.postgres_rows import owned, refuse_other_folder, snapshot
     from statewright.stores.transfer.sqlite_rows import new_file
 
     if not wanted.data.is_dir():
         hint = "name the folder that the server was given: --data DIR"
         raise Stop(NOT_FOUND, f"There is no folder '{wanted.data}'.", hint)
     with owned(wanted.address, COMMAND) as lease, snapshot(wanted.address) as rows:
+        refuse_other_folder(wanted.address, wanted.data)
         moved = _found(wanted, rows)
         refuse_folder(wanted.folder, wanted.origin)
         if dry_run:

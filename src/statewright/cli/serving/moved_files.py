@@ -27,7 +27,7 @@ from statewright.stores.transfer.rows import Rows
 
 MOVED: Final = (OBJECTS, "functions", "jobs", "logs", "metrics", "node-sdk", "simulations", "regions", "accounts")
 """Names in a data folder that belong to its store."""
-LEFT: Final = (f"{FILE_NAME}*", LOCK_NAME, "volatile.sock", HELD, "restored", UNFINISHED)
+LEFT: Final = (f"{FILE_NAME}*", LOCK_NAME, "volatile.sock", HELD, "restored", UNFINISHED, "store-id")
 """Patterns of those that stay: the rows, and what is of one process."""
 
 

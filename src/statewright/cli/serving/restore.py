@@ -90,7 +90,7 @@ def _into_database(backup: Path, address: str, folder: Path) -> dict[str, Any]:
     from statewright.cli.serving.backup_files import files_of
     from statewright.cli.serving.moved_files import copy_moved, filled_folder, refuse_folder
     from statewright.stores.postgres.connection import place_of
-    from statewright.stores.transfer.postgres_rows import empty
+    from statewright.stores.transfer.postgres_rows import empty, refuse_other_folder
     from statewright.stores.transfer.rows import counted
     from statewright.stores.transfer.sqlite_rows import reading
 
@@ -99,6 +99,7 @@ def _into_database(backup: Path, address: str, folder: Path) -> dict[str, Any]:
     found = checked(backup)
     names = _files(backup)
     refuse_folder(folder, origin)
+    refuse_other_folder(address, folder)
     with (
         reading(backup) as rows,
         empty(address, "statewright restore") as target,

@@ -58,6 +58,14 @@ class Identity:
         if stored is not None:
             self._compare(stored, self._known())
 
+    def check_both(self, connection: Connection) -> None:
+        """As `check`; refuses also a folder of another database while this one has no id. Raises: StoreError."""
+        stored, known = self._stored(connection), self._known()
+        if stored is None:
+            self._refuse_foreign(known)
+        else:
+            self._compare(stored, known)
+
     def adopt(self, connection: Connection, lease: Lease) -> None:
         """Check the folder; if neither has an id, give both a new one.
 
@@ -65,12 +73,7 @@ class Identity:
         """
         stored, known = self._stored(connection), self._known()
         if stored is None:
-            if known is not None and not known.is_pending:
-                raise StoreError(
-                    f"the data folder {self._folder} belongs to another database than {self._place}, which has had no "
-                    "folder yet: name the database of this folder with --store, or another folder with --data. If "
-                    f"{self._place} was restored from a copy that is older than {self._file}, delete that file"
-                )
+            self._refuse_foreign(known)
             stored = known.identity if known is not None else chance.secret_bytes(16).hex()
             self._write(f"{stored} pending\n")
             with explained(self._place):
@@ -97,6 +100,14 @@ class Identity:
         if line is None:
             raise StoreError(f"{self._file} is damaged: it must have the id of the database {self._place}")
         return _Known(line[1], line[2] is not None)
+
+    def _refuse_foreign(self, known: _Known | None) -> None:
+        if known is not None and not known.is_pending:
+            raise StoreError(
+                f"the data folder {self._folder} belongs to another database than {self._place}, which has had no "
+                "folder yet: name the database of this folder with --store, or another folder with --data. If "
+                f"{self._place} was restored from a copy that is older than {self._file}, delete that file"
+            )
 
     def _compare(self, stored: str, known: _Known | None) -> None:
         if known is not None and known.identity == stored:

@@ -78,5 +78,6 @@ MADE_ANEW: Final = {
 LEFT: Final = {
     "schema_version": "the version of the file",
     "statewright_schema": "the version of the database",
+    "store_identity": "ties a database to its data folder, which another store does not have",
     "statewright_unfinished": "there only while a database is being filled",
 }

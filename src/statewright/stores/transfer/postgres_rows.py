@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Generator, Iterable, Iterator
+from pathlib import Path
 from typing import Final
 
 import psycopg
@@ -31,6 +32,7 @@ from statewright.stores.postgres.connection import (
     too_new,
     version_of,
 )
+from statewright.stores.postgres.identity import Identity
 from statewright.stores.postgres.lease import Lease
 from statewright.stores.protocol import MAP_RUNS
 from statewright.stores.statements import SqlRow
@@ -207,6 +209,15 @@ def refuse_filled(address: str) -> None:
             raise too_new(place, version, SCHEMA_VERSION)
         if version:
             _refuse_filled(connection, place)
+
+
+def refuse_other_folder(address: str, folder: Path) -> None:
+    """Check that a data folder is that of a database, or may become it. Raises: StoreError; Unavailable."""
+    place = place_of(address)
+    with _connected(address, place) as connection, explained(place):
+        # Without the table the database was never served with a folder.
+        if has_table(connection, "store_identity"):
+            Identity(folder, place).check_both(connection)
 
 
 def _refuse_filled(connection: Connection, place: str) -> None:
