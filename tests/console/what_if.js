@@ -25,12 +25,16 @@ async function walk(page) {
   await text.waitFor();
   // While the text of a version is read no other is chosen: what is replayed is what stands there.
   const answer = promised();
-  await page.route('**/console/api/call', (route) => answer.promise.then(() => route.continue()), { times: 1 });
+  await page.route('**/console/api/call', async (route) => {
+    // The list of versions may still be on its way.
+    if (route.request().postDataJSON().operation.startsWith('Describe')) await answer.promise;
+    await route.continue();
+  });
   const versions = page.locator('.other select');
   await versions.selectOption({ label: 'the present one' });
-  await page.waitForFunction(() => document.querySelector('select')?.disabled === true);
+  await page.waitForFunction(() => document.querySelector('.other select')?.disabled === true);
   answer.resolve();
-  await page.waitForFunction(() => document.querySelector('select')?.disabled === false);
+  await page.waitForFunction(() => document.querySelector('.other select')?.disabled === false);
   await versions.selectOption({ label: 'what it ran on' });
   const definition = JSON.parse(await text.inputValue());
   definition.States['Charge card'].Retry[0].MaxAttempts = 0;
