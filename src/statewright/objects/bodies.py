@@ -1,7 +1,7 @@
-"""Storage of large bodies: one file per id in a data folder, or memory. Names come from ids, never from keys.
+"""Storage of large bodies: one file per id in a data folder, or memory; `blob_bodies` has that in the store.
 
-Owns reading, writing and deleting by id, all of it blocking: `vault` decides when, and in which thread. The writer of a
-file makes it durable with `finish` before a row may name it.
+Names come from ids, never from keys. Owns reading, writing and deleting by id, all of it blocking: `vault` decides
+when, and in which thread. The writer of a file makes it durable with `finish` before a row may name it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from statewright.errors import StoreError, Unavailable
 
 _NO_LINKS: Final = frozenset({errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.EXDEV, errno.ENOSYS})
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+PARTS: Final = 256
+"""Folders of bodies, by the last byte of an id."""
 _MOST_BUFFERS: Final = 512
 """Fewer than any system's IOV_MAX."""
 
@@ -58,6 +60,9 @@ class Bodies(Protocol):
 
     def remove(self, numbers: Sequence[int]) -> None:
         """Delete bodies; ids without a body are ignored. Raises: Unavailable."""
+
+    def young(self, numbers: Sequence[int], now_ms: int, age_ms: int) -> set[int]:
+        """Those of some bodies of which bytes were written within `age_ms` before now. Raises: Unavailable."""
 
 
 def file_name(number: int) -> str:
@@ -116,6 +121,33 @@ class FileBodies:
                 path.unlink(missing_ok=True)
             except OSError as problem:
                 raise _unavailable(path, problem) from problem
+
+    def young(self, numbers: Sequence[int], now_ms: int, age_ms: int) -> set[int]:
+        """See `Bodies.young`. A clock that was set back makes nothing old."""
+        found = set()
+        for number in numbers:
+            with contextlib.suppress(FileNotFoundError):
+                if self._path(number).stat().st_mtime_ns // 1_000_000 > now_ms - age_ms:
+                    found.add(number)
+        return found
+
+    def has(self, number: int) -> bool:
+        """True if there is a file of that id."""
+        return self._path(number).exists()
+
+    def size(self, number: int) -> int:
+        """The bytes of a body. Raises: FileNotFoundError."""
+        return self._path(number).stat().st_size
+
+    def numbers(self, part: int) -> list[int]:
+        """The ids of the bodies of one of `PARTS` parts."""
+        found = []
+        with contextlib.suppress(FileNotFoundError):
+            for name in os.listdir(self._folder / f"{part:02x}"):
+                # A file manager may have left other files.
+                with contextlib.suppress(ValueError):
+                    found.append(int(name, 16))
+        return sorted(found)
 
     def _path(self, number: int) -> Path:
         return self._folder / file_name(number)
@@ -260,6 +292,10 @@ class MemoryBodies:
         """See `Bodies.remove`."""
         for number in numbers:
             self.kept.pop(number, None)
+
+    def young(self, numbers: Sequence[int], now_ms: int, age_ms: int) -> set[int]:  # noqa: ARG002
+        """See `Bodies.young`: no earlier process has left anything."""
+        return set()
 
 
 class _MemoryWriting:

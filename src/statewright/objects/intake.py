@@ -18,6 +18,7 @@ from statewright.objects import faults
 from statewright.objects.bodies import Writing
 from statewright.objects.checksums import DEFAULT, Hasher, check_algorithm, check_value, hasher, text_of
 from statewright.objects.vault import Vault
+from statewright.stores import fail_points
 from statewright.stores.object_rows import IN_FILE, IN_ROW
 
 IN_ROW_BYTES: Final = 16 * 1024
@@ -174,6 +175,7 @@ class _Intake:
         except asyncio.CancelledError:
             self._under_way = asyncio.ensure_future(_ended(last))
             raise
+        fail_points.passed(fail_points.BODY_WRITTEN)
         return Received(self._number, IN_FILE, self.size, self._md5.hexdigest(), found, algorithm, None)
 
     def _verified(self, promise: Promise) -> dict[str, str]:

@@ -11,12 +11,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
+from statewright.background import Background
 from statewright.clock import Clock
 from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.objects import faults
+from statewright.objects.blob_bodies import BlobBodies
 from statewright.objects.encryption import applied
 from statewright.objects.locks import LOCK, check_lock_of_new, with_default
+from statewright.objects.moving import move_into_store
 from statewright.objects.notifications import NOTIFICATION, Change, Outbox
 from statewright.objects.records import Bucket, Settings, bucket_of
 from statewright.objects.vault import Vault
@@ -46,6 +49,7 @@ class ObjectState:
         self.buckets: dict[str, Bucket] = {}
         self._loading = asyncio.Lock()
         self._is_loaded = False
+        self._moving = Background("the move of bodies into the store")
 
     async def start(self) -> None:
         """Load the buckets, and delete what an earlier process left unfinished; harmless when repeated."""
@@ -54,9 +58,13 @@ class ObjectState:
                 await self.vault.start()
                 self.buckets.update({row.name: bucket_of(row) for row in await self.store.objects.buckets()})
                 self._is_loaded = True
+                bodies = self.vault.bodies
+                if isinstance(bodies, BlobBodies) and bodies.files is not None:
+                    self._moving.spawn(move_into_store(self.vault, bodies, self.clock))
 
     async def stop(self) -> None:
         """End the threads."""
+        await self._moving.stop()
         await self.vault.stop()
 
     async def bucket(self, name: str) -> Bucket:

@@ -16,9 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar, TypeVarTuple
 
-from statewright.clock import Clock
+from statewright.clock import Clock, Timer
 from statewright.errors import StoreError
+from statewright.objects.blob_bodies import BlobBodies
 from statewright.objects.bodies import Bodies, FileBodies, MemoryBodies, Reading
+from statewright.stores import fail_points
+from statewright.stores.blobs import ORPHAN_MS
 from statewright.stores.object_rows import ObjectStore
 from statewright.stores.store import Store
 
@@ -47,10 +50,10 @@ class Piece:
 
 
 class Vault:
-    """See the module. `folder` has the files; `None` keeps bodies in memory."""
+    """See the module. Bodies are in the store if it keeps blobs, else in files of `folder`; without one in memory."""
 
     def __init__(self, store: Store, clock: Clock, folder: Path | None) -> None:
-        self.bodies: Bodies = FileBodies(folder) if folder is not None else MemoryBodies()
+        self.bodies: Bodies = _bodies_of(store, folder)
         self._store = store
         self._clock = clock
         self._pool: ThreadPoolExecutor | None = None
@@ -60,6 +63,10 @@ class Vault:
         self._keeping = 0
         self._readers: Counter[int] = Counter()
         self._dead: set[int] = set()
+        self._going: set[int] = set()
+        """Those that are being deleted."""
+        self._young: list[int] = []
+        self._later: Timer | None = None
         self._sweeping: asyncio.Task[None] | None = None
 
     @property
@@ -68,13 +75,32 @@ class Vault:
         return self._store.objects
 
     async def start(self) -> None:
-        """Delete the doomed files of an earlier process."""
-        while found := await self.rows.doomed(SWEPT_AT_ONCE):
-            await self.run(self.bodies.remove, found)
-            await self.rows.buried(found)
+        """Delete the doomed files of an earlier process: now, or in an hour where it wrote within the last one.
+
+        The doomed ids are those of this store, which no other process owns now. But one that has lost it may still be
+        writing or reading in a folder that both share, and its bytes are harmless: nothing names them.
+        """
+        after = -1
+        while found := await self.rows.doomed(SWEPT_AT_ONCE, after=after):
+            after = found[-1]
+            young = await self.run(self.bodies.young, found, self._clock.now_ms(), ORPHAN_MS)
+            self._young += sorted(young)
+            old = [number for number in found if number not in young]
+            await self.run(self.bodies.remove, old)
+            await self.rows.buried(old)
+        if self._young:
+            self._later = self._clock.call_at(self._clock.now_ms() + ORPHAN_MS, self._free_young)
+
+    def _free_young(self) -> None:
+        self._later = None
+        young, self._young = self._young, []
+        self.free(young)
 
     async def stop(self) -> None:
         """End the threads; files still to be deleted stay doomed in the store."""
+        if self._later is not None:
+            self._later.cancel()
+            self._later = None
         if self._sweeping is not None:
             await asyncio.gather(self._sweeping, return_exceptions=True)
         if self._pool is not None:
@@ -147,6 +173,13 @@ class Vault:
         """Keep files from being deleted."""
         self._readers.update(ids)
 
+    def pin_living(self, number: int) -> bool:
+        """Keep a file from being deleted; False if it is deleted, or soon will be."""
+        if number in self._dead or number in self._going:
+            return False
+        self.pin([number])
+        return True
+
     def unpin(self, ids: Sequence[int]) -> None:
         """Release pinned files."""
         for number in ids:
@@ -167,13 +200,23 @@ class Vault:
                 if not chosen:
                     return
                 self._dead.difference_update(chosen)
+                self._going.update(chosen)
+                fail_points.passed(fail_points.BODY_FREED)
                 await self.run(self.bodies.remove, chosen)
                 await self.rows.buried(chosen)
+                self._going.clear()
         except StoreError as problem:
             # They stay doomed, and the next start deletes them.
             log.warning("the files of deleted objects cannot be removed before the next start: %s", problem)
         finally:
+            self._going.clear()
             self._sweeping = None
+
+
+def _bodies_of(store: Store, folder: Path | None) -> Bodies:
+    if store.blobs is not None:
+        return BlobBodies(store.blobs, folder)
+    return FileBodies(folder) if folder is not None else MemoryBodies()
 
 
 class _InMemory:

@@ -38,9 +38,14 @@ BEFORE_RESOURCE: Final = "before-resource"
 AFTER_RESOURCE: Final = "after-resource"
 """A resource is made, changed or deleted, and the stack's row does not say so."""
 
+BODY_WRITTEN: Final = "body-written"
+"""The bytes of an object are durable, and no row names them yet."""
+BODY_FREED: Final = "body-freed"
+"""No row names the bytes of an object any more, and they are not deleted yet."""
+
 POINTS: Final = (
     BEFORE_COMMIT, AFTER_COMMIT, BEFORE_DISPATCH, DISPATCHED, RESULT, IN_COPY, IN_TRANSFER, IN_MIGRATION, IN_DRAIN,
-    BEFORE_CLOSE, BEFORE_RESOURCE, AFTER_RESOURCE,
+    BEFORE_CLOSE, BEFORE_RESOURCE, AFTER_RESOURCE, BODY_WRITTEN, BODY_FREED,
 )  # fmt: skip
 
 _armed: str | None = None

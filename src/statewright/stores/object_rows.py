@@ -11,7 +11,7 @@ null version, has no name: it was written before the bucket had versions, or whi
 
 A file without a row must not stay forever, whenever a process dies. So an id is *doomed* before its file is made, and
 a statement that displaces or deletes a row dooms its files in the same transaction; naming an id in a row saves it.
-Doomed files are deleted when a process starts.
+Doomed files are deleted when a process starts, those that were written just before it an hour later.
 """
 
 from __future__ import annotations
@@ -263,8 +263,8 @@ class ObjectStore(Protocol):
     async def doom(self, ids: Sequence[int]) -> None:
         """Note files that no row names yet."""
 
-    async def doomed(self, limit: int) -> list[int]:
-        """Some of the doomed ids."""
+    async def doomed(self, limit: int, *, after: int = -1) -> list[int]:
+        """The first of the doomed ids, in order, from behind one on."""
 
     async def buried(self, ids: Sequence[int]) -> None:
         """Forget doomed ids whose files are gone."""

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Final
 
 from statewright.errors import StoreError
+from statewright.stores.blobs import RegionalBlobs
 from statewright.stores.completion import Completion
 from statewright.stores.entries import MarkKind
 from statewright.stores.ids import MOST_SHARDS, SHARD
@@ -88,6 +89,7 @@ class RegionalStore:
         self.executions: Final[ExecutionStore] = whole.executions
         self.objects: Final[ObjectStore] = whole.objects
         self.uploads: Final[UploadStore] = whole.uploads
+        self.blobs: Final = None if whole.blobs is None else RegionalBlobs(whole.blobs, place)
         self.queues: Final[QueueStore] = whole.queues
         self.tables: Final[TableStore] = whole.tables
 

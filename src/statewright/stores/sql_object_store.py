@@ -99,8 +99,8 @@ class SqlObjects:
     async def doom(self, ids: Sequence[int]) -> None:
         await self._runner.write(lambda sql: sql.run("doom", sql.ids(ids)))
 
-    async def doomed(self, limit: int) -> list[int]:
-        return await self._runner.scan(lambda sql: sql_objects.doomed(sql, limit))
+    async def doomed(self, limit: int, *, after: int = -1) -> list[int]:
+        return await self._runner.scan(lambda sql: sql_objects.doomed(sql, limit, after))
 
     async def buried(self, ids: Sequence[int]) -> None:
         await self._runner.write(lambda sql: sql.run("buried", sql.ids(ids)))

@@ -395,6 +395,6 @@ def uploads(sql: Sql, bucket: int, prefix: bytes, after: tuple[bytes, int] | Non
     return [UploadRow(*columns) for columns in rows]
 
 
-def doomed(sql: Sql, limit: int) -> list[int]:
+def doomed(sql: Sql, limit: int, after: int) -> list[int]:
     """See `ObjectStore.doomed`."""
-    return [number for (number,) in sql.run("doomed", limit)]
+    return [number for (number,) in sql.run("doomed", after, limit)]

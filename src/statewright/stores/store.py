@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from statewright.stores.blobs import BlobStore
 from statewright.stores.job_queue import GroupFigures
 from statewright.stores.object_rows import ObjectStore, UploadStore
 from statewright.stores.protocol import CatalogueStore, ExecutionStore
@@ -36,6 +37,10 @@ class Store(Protocol):
     @property
     def uploads(self) -> UploadStore:
         """Multipart uploads."""
+
+    @property
+    def blobs(self) -> BlobStore | None:
+        """Bodies of objects and packages of functions; None where these are files beside the store, or in memory."""
 
     @property
     def queues(self) -> QueueStore:

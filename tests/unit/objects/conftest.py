@@ -13,24 +13,21 @@ from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.objects.objects import Objects
 from statewright.objects.state import ObjectState
-from statewright.stores.memory.store import MemoryStore
-from statewright.stores.sqlite.store import SqliteStore
+from tests.contract.stores import MAKERS
 
 Body = Callable[[Objects], Awaitable[None]]
 
 
-@pytest.fixture(params=["memory", "folder"])
+@pytest.fixture(params=["memory", "folder", "postgres"])
 def with_objects(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Body], None]:
     """Runs a body with opened objects that have a bucket `bucket`."""
 
     def run(body: Body) -> None:
         async def inner() -> None:
-            in_memory = request.param == "memory"
-            store = MemoryStore() if in_memory else SqliteStore(tmp_path / "data", durability="process")
+            store = MAKERS["sqlite" if request.param == "folder" else request.param](tmp_path)
             await store.open("test")
-            objects = Objects(
-                ObjectState(store, RealClock(), Config(), None if in_memory else tmp_path / "objects", None)
-            )
+            folder = tmp_path / "objects" if request.param == "folder" else None
+            objects = Objects(ObjectState(store, RealClock(), Config(), folder, None))
             try:
                 await objects.create_bucket("bucket")
                 await body(objects)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
@@ -389,6 +390,13 @@ def test_what_an_earlier_process_left_is_swept_at_start(tmp_path):
         left.write([b"half an upload"])
         assert len(files_in(tmp_path / "objects")) == 2
         await objects.stop()
+        # A process that has lost the store may still write to a file so young.
+        again = Objects(ObjectState(store, RealClock(), Config(), tmp_path / "objects", None))
+        await again.start()
+        assert len(files_in(tmp_path / "objects")) == 2
+        await again.stop()
+        for path in (tmp_path / "objects").glob("*/*"):
+            os.utime(path, (0, 0))
         again = Objects(ObjectState(store, RealClock(), Config(), tmp_path / "objects", None))
         await again.start()
         assert len(files_in(tmp_path / "objects")) == 1

@@ -220,9 +220,9 @@ class MemoryObjects:
         self.check()
         self.dead.update(ids)
 
-    async def doomed(self, limit: int) -> list[int]:
+    async def doomed(self, limit: int, *, after: int = -1) -> list[int]:
         self.check()
-        return sorted(self.dead)[:limit]
+        return sorted(number for number in self.dead if number > after)[:limit]
 
     async def buried(self, ids: Sequence[int]) -> None:
         self.check()

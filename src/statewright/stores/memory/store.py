@@ -47,6 +47,7 @@ class MemoryStore:
     """A whole store in memory. Closing keeps its rows, so that a restart can be played on the same object."""
 
     shard: Final = SHARD
+    blobs: Final = None
 
     def __init__(self) -> None:
         self.executions = MemoryExecutions()

@@ -26,6 +26,7 @@ from statewright.stores.postgres.connection import (
 )
 from statewright.stores.postgres.identity import Identity
 from statewright.stores.postgres.lease import Lease
+from statewright.stores.postgres.pool import ConnectionPool
 from statewright.stores.postgres.surroundings import examine
 from statewright.stores.postgres.watching import LeaseWatch, Seen
 from statewright.stores.postgres.writer import Writers
@@ -134,6 +135,9 @@ class OpenDatabase:
     def __init__(self, address: str, place: str, lease: Lease, clock: Clock | None) -> None:
         self.lease = lease
         self.writers = Writers(address, place, lease, clock)
+        self.to_write = ConnectionPool(address, place, WRITE_TIMEOUT_MS)
+        """For threads other than those of `writers`: these write blobs."""
+        self.to_read = ConnectionPool(address, place, READ_TIMEOUT_MS)
         self._address = address
         self._place = place
         self._clock = clock
@@ -178,6 +182,8 @@ class OpenDatabase:
 
     def _end(self) -> None:
         self._pool.shutdown()
+        self.to_write.close()
+        self.to_read.close()
         for connection in self._connections:
             connection.close()
         # Last, because another process may take the store from now on.

@@ -14,6 +14,7 @@ from statewright.clock import Clock
 from statewright.errors import StoreError
 from statewright.stores.ids import SHARD, first_id, last_id
 from statewright.stores.job_queue import GroupFigures
+from statewright.stores.postgres.blobs import PostgresBlobs
 from statewright.stores.postgres.catalogue import PostgresCatalogue
 from statewright.stores.postgres.executions import PostgresExecutions
 from statewright.stores.postgres.objects import PostgresRunner
@@ -44,6 +45,7 @@ class PostgresStore:
         runner = PostgresRunner(self.database)
         self.objects = SqlObjects(runner)
         self.uploads = SqlUploads(runner)
+        self.blobs = PostgresBlobs(self.database)
         self.queues = SqlQueues(self._submit)
         self.tables = PostgresTables(self.database)
 

@@ -127,7 +127,7 @@ DELETE FROM doomed_file WHERE id = ?
 INSERT INTO doomed_file (id) SELECT * FROM ({ids}) AS given WHERE true ON CONFLICT DO NOTHING
 
 -- name: doomed
-SELECT id FROM doomed_file ORDER BY id LIMIT ?
+SELECT id FROM doomed_file WHERE id > ? ORDER BY id LIMIT ?
 
 -- name: buried
 DELETE FROM doomed_file WHERE id IN ({ids})

@@ -30,6 +30,7 @@ class SqliteStore:
     """A whole store in a data folder. Belongs to the event loop that opened it."""
 
     shard: Final = SHARD
+    blobs: Final = None
 
     def __init__(self, folder: Path, *, durability: Durability = "full", clock: Clock | None = None) -> None:
         """Nothing is touched before `open`. Time of `clock` stands still while the store is at work."""

@@ -1,0 +1,107 @@
+"""Blobs: large bytes beside the rows of a store, in pieces of 1 MiB, for stores whose data is not on this machine.
+
+A blob is named by its owner: `objects` by the id of a body, `functions` by the SHA-256 of a package. It has no meaning
+of its own: a committed row must name it. These rules keep the two together, whenever a process or a database dies:
+
+1. A blob is durable before a row that names it is written: `put(..., is_last=True)` has returned.
+2. It is deleted only once no committed row names it, and none will: an id of an object is never given out again, and
+   the writer of a package asks for it (`touch`) within the hour before its row is written, while `remove_old` spares
+   what was asked for within an hour.
+3. Only the owner of the store writes and deletes: each statement holds the fence. So what a lost owner leaves behind is
+   there, and doomed, when the next owner looks for it.
+
+All methods block: call them from a thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+PIECE_BYTES: Final = 1024 * 1024
+"""Of every piece but the last of a blob."""
+ORPHAN_MS: Final = 60 * 60 * 1000
+"""Bytes that no row names are deleted at this age: a writer may be about to name younger ones."""
+
+
+class BlobStore(Protocol):
+    """The blobs of a store.
+
+    Raises (all methods): Unavailable when the database does not answer; those that write: OwnershipLost.
+    """
+
+    def put(self, name: str, number: int, piece: bytes, *, is_last: bool) -> None:
+        """Write a piece over the one of that number; the pieces of a blob are written in order.
+
+        The last one makes all of them durable. Raises: Unavailable if the database has lost one of them meanwhile.
+        """
+
+    def touch(self, name: str) -> int | None:
+        """Keep a blob from `remove_old` for another while; its size, `None` if it does not exist."""
+
+    def has(self, name: str) -> bool:
+        """True if there is such a blob, complete or not."""
+
+    def read(self, name: str, start: int, length: int) -> bytes:
+        """Bytes from an offset on; fewer where the blob ends."""
+
+    def copy(self, source: str, name: str) -> bool:
+        """Copy a blob inside the store, durably; False if it does not exist."""
+
+    def remove(self, names: Sequence[str]) -> None:
+        """Delete blobs; names without a blob are ignored."""
+
+    def remove_old(self, names: Sequence[str], age_ms: int) -> None:
+        """Delete blobs that were neither written nor touched for so long."""
+
+    def young(self, names: Sequence[str], age_ms: int) -> set[str]:
+        """Those of some blobs that were written or touched within so many milliseconds."""
+
+    def sizes(self, prefix: str) -> dict[str, int]:
+        """The size of each blob whose name begins so; reads no bytes."""
+
+
+class RegionalBlobs:
+    """See `BlobStore`: the blobs of one region, whose names have its place in front."""
+
+    def __init__(self, blobs: BlobStore, place: str) -> None:
+        self._blobs = blobs
+        self._prefix = f"{place}/"
+
+    def put(self, name: str, number: int, piece: bytes, *, is_last: bool) -> None:
+        """See `BlobStore.put`."""
+        self._blobs.put(self._prefix + name, number, piece, is_last=is_last)
+
+    def touch(self, name: str) -> int | None:
+        """See `BlobStore.touch`."""
+        return self._blobs.touch(self._prefix + name)
+
+    def has(self, name: str) -> bool:
+        """See `BlobStore.has`."""
+        return self._blobs.has(self._prefix + name)
+
+    def read(self, name: str, start: int, length: int) -> bytes:
+        """See `BlobStore.read`."""
+        return self._blobs.read(self._prefix + name, start, length)
+
+    def copy(self, source: str, name: str) -> bool:
+        """See `BlobStore.copy`."""
+        return self._blobs.copy(self._prefix + source, self._prefix + name)
+
+    def remove(self, names: Sequence[str]) -> None:
+        """See `BlobStore.remove`."""
+        self._blobs.remove([self._prefix + name for name in names])
+
+    def remove_old(self, names: Sequence[str], age_ms: int) -> None:
+        """See `BlobStore.remove_old`."""
+        self._blobs.remove_old([self._prefix + name for name in names], age_ms)
+
+    def young(self, names: Sequence[str], age_ms: int) -> set[str]:
+        """See `BlobStore.young`."""
+        found = self._blobs.young([self._prefix + name for name in names], age_ms)
+        return {name.removeprefix(self._prefix) for name in found}
+
+    def sizes(self, prefix: str) -> dict[str, int]:
+        """See `BlobStore.sizes`."""
+        found = self._blobs.sizes(self._prefix + prefix)
+        return {name.removeprefix(self._prefix): size for name, size in found.items()}
