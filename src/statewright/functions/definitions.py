@@ -7,6 +7,8 @@ aliases are in `versions.py`, layers in `layers.py`, the rules for settings in `
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
@@ -31,6 +33,8 @@ from statewright.payload import JsonMapping
 from statewright.query.scope import Entropy
 from statewright.stores.store import Store
 from statewright.tags import TagRule, retagged
+
+log = logging.getLogger("statewright.functions")
 
 ReadObject = Callable[[str, str], Awaitable[bytes]]
 """Reads the bytes of an object by bucket and key. Raises: ApiError."""
@@ -232,7 +236,37 @@ class Definitions:
             await self.records.remove(VERSION.name_of(found))
 
     async def forget_packages(self) -> None:
-        """Delete the packages that no version and no layer uses any more."""
+        """Delete the packages that no version and no layer uses any more, unless they came within the last hour."""
+        needed = await self._needed_packages()
+        with self.clock.busy():
+            await asyncio.to_thread(self.packages.keep_only, needed)
+
+    async def start_packages(self) -> None:
+        """Prepare the cache of packages, if the store has them; nothing runs in it yet.
+
+        Those that an older version left in the folder alone are moved into the store: they stay in the folder, too.
+        """
+        if not self.packages.is_cache:
+            return
+        with self.clock.busy():
+            left = await asyncio.to_thread(self.packages.missing_in_store)
+            needed = left & await self._needed_packages() if left else left
+            if needed:
+                log.info("moving %d packages of functions and layers into the store", len(needed))
+                await asyncio.to_thread(self.packages.move_into_store, needed)
+            await asyncio.to_thread(self.packages.shrink)
+
+    async def zip_uri(self, name: str) -> str:
+        """The address of a package's zip on this machine, where it is brought if need be. Raises: StoreError."""
+        zipped = self.packages.zip_of(name)
+        if not zipped.exists():
+            # A package that is lost has an address, too.
+            with self.clock.busy(), contextlib.suppress(OSError):
+                await asyncio.to_thread(self.packages.fetched, name)
+        return zipped.as_uri()
+
+    async def _needed_packages(self) -> set[str]:
+        """The packages that a version or a layer uses."""
         needed = set()
         for function in await self.records.functions.all():
             frozen = [version.configuration for version in await self.records.versions.all(function.name)]
@@ -242,8 +276,7 @@ class Definitions:
                 needed |= set(settings.layers.values())
         for layer in await self.records.layers.all():
             needed |= {one.code for one in await self.records.layer_versions.all(layer.name)}
-        with self.clock.busy():
-            await asyncio.to_thread(self.packages.keep_only, needed - {""})
+        return needed - {""}
 
     # ------------------------------------------------------------------ settings of all versions
 
@@ -313,6 +346,9 @@ class Definitions:
             if version is None:
                 raise invalid(f"Layer version {arn} does not exist.")
             found[arn] = version.code
+        # The version of the layer may be deleted before the function names its package.
+        with self.clock.busy():
+            await asyncio.to_thread(self.packages.renew, found.values())
         return found
 
     async def _packed(self, settings: Configuration, code: Code) -> Configuration:

@@ -73,7 +73,7 @@ class Functions:
         self.clock = clock
         self.config = config
         self.logs = Logs(data / LOGS, clock)
-        packages = Packages((data / CODE).absolute())
+        packages = Packages((data / CODE).absolute(), store.blobs)
         concurrency = Concurrency(recorder)
         self.definitions = Definitions(store, clock, config, packages, entropy, concurrency, read_object)
         self.layers = Layers(self.definitions)
@@ -99,7 +99,8 @@ class Functions:
             self.invoker.models[name] = ModelRunner(model)
 
     async def start(self) -> None:
-        """Recover reservations, provisioned workers and waiting Event invocations."""
+        """Recover packages, reservations, provisioned workers and waiting Event invocations."""
+        await self.definitions.start_packages()
         for function in await self.definitions.records.functions.all():
             if function.reserved is not None:
                 self.invoker.concurrency.reserve(function.name, function.reserved)

@@ -1,25 +1,36 @@
 """Code packages: a folder of zip files named by their hash, each unpacked once.
 
-Owns the folder, the checks of a zip, and deleting unused ones. A package is on disk before its request is answered.
+Owns the folder, the checks of a zip, and deleting unused ones. A package is durable before its request is answered: on
+disk, or in the store (`code_blobs`) if that keeps blobs. Then the folder is a cache, safe to delete while no worker
+runs in it; what it has too much is deleted at the start of a server.
+
+A package is put, or asked for again, before the row that names it is written. So an unused one is deleted only when
+that was an hour ago.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import hashlib
 import io
 import os
 import shutil
 import stat
 import tempfile
+import threading
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from statewright.files.ages import is_young
 from statewright.files.data_folder import FILE_MODE
 from statewright.files.whole import write_bytes
+from statewright.functions.code_blobs import CodeBlobs
 from statewright.functions.names import invalid
+from statewright.stores.blobs import ORPHAN_MS, BlobStore
 
 UNZIPPED_BYTES: Final = 262_144_000
 """Source: service quotas, deployment package, unzipped."""
@@ -27,6 +38,8 @@ ZIPPED_BYTES: Final = 52_428_800
 """Source: service quotas, deployment package, zipped, for direct upload."""
 MOST_FILES: Final = 30_000
 """Statewright's own limit: unpacking takes 0.1 ms of the processor for each."""
+CACHE_BYTES: Final = 4 << 30
+"""Of zips and what is unpacked from them, where the folder is a cache."""
 _END_RECORD: Final = 22
 _LONGEST_COMMENT: Final = 65_535
 _CHUNK: Final = 1 << 20
@@ -38,22 +51,46 @@ _CANNOT_UNZIP: Final = "Could not unzip uploaded file. Please check your file, t
 class Packages:
     """The packages of one server. Its methods access files; call them from a thread."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, blobs: BlobStore | None = None) -> None:
         self.folder = folder
+        self._blobs = None if blobs is None else CodeBlobs(blobs)
+        self._sizes: dict[str, int] = {}
+        """Of the zips in the store, for those that are not in the folder."""
+        self._changing = threading.Lock()
+        """Held between looking at the age of a zip and deleting it."""
+
+    @property
+    def is_cache(self) -> bool:
+        """True if the store has the packages."""
+        return self._blobs is not None
 
     def put(self, data: bytes) -> tuple[str, str, int]:
         """Store a zip and unpack it; return its name, its SHA-256 in base64 and its size.
 
-        Raises: ApiError (`InvalidParameterValueException`) if it is no zip, too large, or has members outside of it.
+        A row may name it within the next hour.
+
+        Raises: ApiError (`InvalidParameterValueException`) if it is no zip, too large, or has members outside of it;
+        Unavailable.
         """
         digest = hashlib.sha256(data).digest()
         name = digest.hex()
         zipped = self.folder / f"{name}.zip"
+        self._touch(zipped)
         if not zipped.exists() or not (self.folder / name).is_dir():
             self.folder.mkdir(parents=True, exist_ok=True)
             self._unpack(data, name)
             write_bytes(zipped, data, durable=True, mode=FILE_MODE)
+        if self._blobs is not None:
+            self._blobs.keep(name, data)
+            self._sizes[name] = len(data)
         return name, base64.b64encode(digest).decode(), len(data)
+
+    def renew(self, names: Iterable[str]) -> None:
+        """Let rows name packages within the next hour that a row names now. Raises: Unavailable."""
+        for name in names:
+            self._touch(self.zip_of(name))
+            if self._blobs is not None:
+                self._blobs.renew(name)
 
     def zip_of(self, name: str) -> Path:
         """Path of a package's zip."""
@@ -64,19 +101,39 @@ class Packages:
         try:
             return self.zip_of(name).stat().st_size
         except OSError:
-            return 0
+            return self._sizes.get(name, 0)
+
+    def fetched(self, name: str) -> Path:
+        """Path of a package's zip, which is brought from the store if it is missing. Raises: OSError, StoreError."""
+        zipped = self.zip_of(name)
+        if self._blobs is not None and not zipped.exists():
+            self._blobs.fetch(name, zipped)
+        return zipped
 
     def unpacked(self, name: str) -> Path:
-        """The folder of a package, unpacked again if it is missing. Raises: OSError, ApiError."""
+        """The folder of a package, unpacked again if it is missing. Raises: OSError, ApiError, StoreError."""
         folder = self.folder / name
         if not folder.is_dir():
-            self._unpack(self.zip_of(name).read_bytes(), name)
+            self._unpack(self._checked(name), name)
+        if self._blobs is not None:
+            self._touch(self.zip_of(name))
         return folder
+
+    def _checked(self, name: str) -> bytes:
+        """The bytes of a zip whose SHA-256 is its name; a damaged file is replaced from the store."""
+        zipped = self.fetched(name)
+        data = zipped.read_bytes()
+        if hashlib.sha256(data).hexdigest() == name:
+            return data
+        if self._blobs is None:
+            raise OSError(f"{zipped} is damaged: its SHA-256 is not its name")
+        self._blobs.fetch(name, zipped)
+        return zipped.read_bytes()
 
     def merged(self, names: list[str]) -> str:
         """The name of a folder with the files of several packages, of which later ones win; empty for none.
 
-        Files are linked, not copied. Raises: OSError, ApiError.
+        Files are linked, not copied. Raises: OSError, ApiError, StoreError.
         """
         folders = [self.unpacked(name) for name in names]
         if len(folders) < 2:
@@ -100,12 +157,23 @@ class Packages:
         return found
 
     def keep_only(self, names: set[str]) -> None:
-        """Delete every package that is not in `names`, and what was merged from such packages."""
+        """Delete every old package that is not in `names`, and what was merged from such packages."""
+        if self._blobs is not None:
+            self._sizes = self._blobs.sizes()
+            self._blobs.remove_old(self._sizes.keys() - names)
+        if not self.folder.is_dir():
+            return
+        with self._changing:
+            self._keep_only(names)
+
+    def _keep_only(self, names: set[str]) -> None:
+        for path in self.folder.glob("*.zip"):
+            with contextlib.suppress(FileNotFoundError):
+                if is_young(path.stat(), ORPHAN_MS):
+                    names = names | {path.stem}
         for path in self.folder.glob(f"{_MERGED}*{_LIST}"):
             if names.issuperset(path.read_text().split()):
                 names = names | {path.name.partition(".")[0]}
-        if not self.folder.is_dir():
-            return
         for entry in self.folder.iterdir():
             if entry.name.partition(".")[0] in names or entry.name.startswith("."):
                 continue
@@ -114,7 +182,40 @@ class Packages:
             else:
                 entry.unlink(missing_ok=True)
 
+    def missing_in_store(self) -> set[str]:
+        """The packages of the folder that the store does not have: an older version wrote them, or they are unused."""
+        assert self._blobs is not None
+        self._sizes = self._blobs.sizes()
+        found = {path.stem for path in self.folder.glob("*.zip")}
+        # A blob without all its pieces was never named, or is being written now.
+        return {name for name in found if self._sizes.get(name) != self.size_of(name)}
+
+    def move_into_store(self, names: Iterable[str]) -> None:
+        """Have zips of the folder in the store, too; damaged ones stay where they are. Raises: OSError, Unavailable."""
+        assert self._blobs is not None
+        for name in names:
+            data = self.zip_of(name).read_bytes()
+            if hashlib.sha256(data).hexdigest() == name:
+                self._blobs.keep(name, data)
+                self._sizes[name] = len(data)
+
+    def shrink(self, most_bytes: int = CACHE_BYTES) -> None:
+        """Delete packages of the cache above a size, the least recently used first; no worker may be using them."""
+        kept = 0
+        with self._changing:
+            seen = [(path.stat().st_mtime_ns, path) for path in self.folder.glob("*.zip") if path.stem in self._sizes]
+            for _, path in sorted(seen, reverse=True):
+                kept += _weight(path)
+                if kept > most_bytes:
+                    _remove(self.folder / path.stem)
+                    path.unlink(missing_ok=True)
+
+    def _touch(self, zipped: Path) -> None:
+        with self._changing, contextlib.suppress(FileNotFoundError):
+            os.utime(zipped)
+
     def _unpack(self, data: bytes, name: str) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
         _refuse_many(_declared_members(data))
         try:
             archive = zipfile.ZipFile(io.BytesIO(data))
@@ -167,6 +268,16 @@ def decoded_zip(given: bytes | str) -> bytes:
         return base64.b64decode(given, validate=True)
     except (binascii.Error, ValueError):
         raise invalid(_CANNOT_UNZIP) from None
+
+
+def _weight(zipped: Path) -> int:
+    """Bytes that a zip and its folder take, by the word of the zip."""
+    try:
+        with zipfile.ZipFile(zipped) as archive:
+            unpacked = sum(member.file_size for member in archive.infolist())
+    except (zipfile.BadZipFile, OSError, NotImplementedError):
+        unpacked = 0
+    return zipped.stat().st_size + unpacked
 
 
 def _declared_members(data: bytes) -> int:

@@ -61,11 +61,11 @@ class BlobBodies:
         if self.files is not None:
             self.files.remove(numbers)
 
-    def young(self, numbers: Sequence[int], now_ms: int, age_ms: int) -> set[int]:
+    def young(self, numbers: Sequence[int], age_ms: int) -> set[int]:
         """See `Bodies.young`."""
         found = self._blobs.young([blob_name(number) for number in numbers], age_ms)
         young = {int(name.removeprefix(_PREFIX), 16) for name in found}
-        return young if self.files is None else young | self.files.young(numbers, now_ms, age_ms)
+        return young if self.files is None else young | self.files.young(numbers, age_ms)
 
     def move(self, number: int) -> int:
         """Move a body from its file into a blob: its bytes; 0 if it has no file any more.

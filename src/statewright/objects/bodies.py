@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from statewright.errors import StoreError, Unavailable
+from statewright.files.ages import is_young
 
 _NO_LINKS: Final = frozenset({errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.EXDEV, errno.ENOSYS})
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -61,8 +62,8 @@ class Bodies(Protocol):
     def remove(self, numbers: Sequence[int]) -> None:
         """Delete bodies; ids without a body are ignored. Raises: Unavailable."""
 
-    def young(self, numbers: Sequence[int], now_ms: int, age_ms: int) -> set[int]:
-        """Those of some bodies of which bytes were written within `age_ms` before now. Raises: Unavailable."""
+    def young(self, numbers: Sequence[int], age_ms: int) -> set[int]:
+        """Those of some bodies of which bytes were written within so many milliseconds. Raises: Unavailable."""
 
 
 def file_name(number: int) -> str:
@@ -122,12 +123,12 @@ class FileBodies:
             except OSError as problem:
                 raise _unavailable(path, problem) from problem
 
-    def young(self, numbers: Sequence[int], now_ms: int, age_ms: int) -> set[int]:
-        """See `Bodies.young`. A clock that was set back makes nothing old."""
+    def young(self, numbers: Sequence[int], age_ms: int) -> set[int]:
+        """See `Bodies.young`."""
         found = set()
         for number in numbers:
             with contextlib.suppress(FileNotFoundError):
-                if self._path(number).stat().st_mtime_ns // 1_000_000 > now_ms - age_ms:
+                if is_young(self._path(number).stat(), age_ms):
                     found.add(number)
         return found
 
@@ -293,7 +294,7 @@ class MemoryBodies:
         for number in numbers:
             self.kept.pop(number, None)
 
-    def young(self, numbers: Sequence[int], now_ms: int, age_ms: int) -> set[int]:  # noqa: ARG002
+    def young(self, numbers: Sequence[int], age_ms: int) -> set[int]:  # noqa: ARG002
         """See `Bodies.young`: no earlier process has left anything."""
         return set()
 

@@ -83,7 +83,7 @@ class Vault:
         after = -1
         while found := await self.rows.doomed(SWEPT_AT_ONCE, after=after):
             after = found[-1]
-            young = await self.run(self.bodies.young, found, self._clock.now_ms(), ORPHAN_MS)
+            young = await self.run(self.bodies.young, found, ORPHAN_MS)
             self._young += sorted(young)
             old = [number for number in found if number not in young]
             await self.run(self.bodies.remove, old)

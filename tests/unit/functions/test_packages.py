@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import io
 import os
 import stat
 import struct
 import threading
 import zipfile
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from statewright.errors import ApiError
-from statewright.functions import packages
+from statewright.functions import code_blobs, packages
 from statewright.functions.packages import Packages
+from statewright.stores.postgres.store import PostgresStore
 from tests.deadlines import PATIENCE_SECONDS
+from tests.postgres_server import server_or_skip
 
 
 def archive(*members: tuple[str, bytes], mode: int = 0o644) -> bytes:
@@ -37,6 +42,11 @@ def kept(tmp_path: Path) -> Packages:
 
 def files_of(kept: Packages) -> list[str]:
     return sorted(path.name for path in kept.folder.iterdir()) if kept.folder.is_dir() else []
+
+
+def grow_old(kept: Packages) -> None:
+    for path in kept.folder.glob("*.zip"):
+        os.utime(path, (0, 0))
 
 
 def refused(kept: Packages, data: bytes) -> str:
@@ -137,6 +147,116 @@ def test_too_many_files(kept, monkeypatch):
 def test_only_what_is_needed_is_kept(kept):
     first, _, _ = kept.put(archive(("a", b"1")))
     second, _, _ = kept.put(archive(("a", b"2")))
+    everything = files_of(kept)
+    # A row may be about to name a young one, or one that was put again.
+    kept.keep_only({second})
+    assert files_of(kept) == everything
+    grow_old(kept)
+    kept.put(archive(("a", b"1")))
+    kept.keep_only({second})
+    assert files_of(kept) == everything
+    grow_old(kept)
+    kept.renew([first])
+    kept.keep_only({second})
+    assert files_of(kept) == everything
+    grow_old(kept)
     kept.keep_only({second})
     assert files_of(kept) == sorted([second, f"{second}.zip"])
-    assert first not in files_of(kept)
+
+
+def test_a_damaged_zip_is_not_unpacked(kept):
+    name, _, _ = kept.put(archive(("a", b"1")))
+    kept.zip_of(name).write_bytes(archive(("a", b"2")))
+    packages._remove(kept.folder / name)
+    with pytest.raises(OSError, match="is damaged"):
+        kept.unpacked(name)
+
+
+# As a cache of the packages in a store
+
+
+@pytest.fixture
+def in_store(tmp_path: Path) -> Iterator[tuple[Packages, PostgresStore]]:
+    """The packages of a server, and its store."""
+    server = server_or_skip()
+    store = PostgresStore(server.new_database(server.template))
+    with asyncio.Runner() as runner:
+        runner.run(store.open("test"))
+        yield Packages(tmp_path / "code", store.blobs), store
+        runner.run(store.close())
+
+
+def test_a_package_of_the_store_comes_to_any_folder(in_store, tmp_path):
+    kept, store = in_store
+    data = archive(("app.py", os.urandom(3 << 20)))
+    name, _, size = kept.put(data)
+    for folder in ("elsewhere", "again"):
+        other = Packages(tmp_path / folder, store.blobs)
+        assert other.missing_in_store() == set()
+        assert other.size_of(name) == size
+        assert (other.unpacked(name) / "app.py").read_bytes() == (kept.folder / name / "app.py").read_bytes()
+        assert other.fetched(name).read_bytes() == data
+    # A damaged file is fetched again.
+    packages._remove(other.folder / name)
+    other.zip_of(name).write_bytes(data[:-1])
+    assert (other.unpacked(name) / "app.py").exists()
+    assert other.zip_of(name).read_bytes() == data
+
+
+def test_a_package_that_is_damaged_in_the_store_is_refused(in_store, tmp_path):
+    kept, store = in_store
+    name, _, _ = kept.put(archive(("app.py", b"1")))
+    store.blobs.put(f"code/{name}", 0, archive(("app.py", b"2")), is_last=True)
+    other = Packages(tmp_path / "elsewhere", store.blobs)
+    with pytest.raises(OSError, match="in the store is damaged"):
+        other.unpacked(name)
+    assert files_of(other) == []
+    with pytest.raises(FileNotFoundError):
+        other.unpacked("0" * 64)
+
+
+def test_a_package_that_was_written_in_part_is_completed(in_store, tmp_path):
+    kept, store = in_store
+    data = archive(("app.py", os.urandom(3 << 20)))
+    name = hashlib.sha256(data).hexdigest()
+    store.blobs.put(f"code/{name}", 0, data[: 1 << 20], is_last=False)
+    kept.put(data)
+    assert (Packages(tmp_path / "elsewhere", store.blobs).unpacked(name) / "app.py").exists()
+
+
+def test_unused_packages_of_the_store_are_deleted_after_an_hour(in_store, tmp_path, monkeypatch):
+    kept, store = in_store
+    first, _, _ = kept.put(archive(("a", b"1")))
+    second, _, _ = kept.put(archive(("a", b"2")))
+    kept.keep_only({second})
+    assert kept.size_of(first)
+    assert store.blobs.has(f"code/{first}")
+    monkeypatch.setattr(code_blobs, "ORPHAN_MS", -1000)
+    grow_old(kept)
+    kept.keep_only({second})
+    assert not store.blobs.has(f"code/{first}")
+    assert (Packages(tmp_path / "elsewhere", store.blobs).unpacked(second) / "a").read_bytes() == b"2"
+
+
+def test_packages_of_an_older_version_are_moved_into_the_store(in_store, tmp_path):
+    kept, store = in_store
+    before = Packages(kept.folder)
+    name, _, _ = before.put(archive(("a", b"1")))
+    damaged, _, _ = before.put(archive(("a", b"2")))
+    before.zip_of(damaged).write_bytes(b"damaged")
+    assert kept.missing_in_store() == {name, damaged}
+    kept.move_into_store([name, damaged])
+    assert kept.missing_in_store() == {damaged}
+    assert (Packages(tmp_path / "elsewhere", store.blobs).unpacked(name) / "a").read_bytes() == b"1"
+
+
+def test_the_cache_is_bounded_by_what_was_used_last(in_store):
+    kept, _ = in_store
+    names = [kept.put(archive(("a", os.urandom(1000))))[0] for _ in range(3)]
+    for age, name in enumerate(names):
+        os.utime(kept.zip_of(name), (1000 + age, 1000 + age))
+    # Unpacking one is using it.
+    kept.unpacked(names[0])
+    kept.shrink(5_000)
+    assert files_of(kept) == sorted(name + end for name in (names[0], names[2]) for end in ("", ".zip"))
+    assert (kept.unpacked(names[1]) / "a").exists()

@@ -86,7 +86,7 @@ async def get_function(app: App, _call: Call, request: Json) -> Json:
     definitions = app.services.functions.definitions
     view = await definitions.view(request["FunctionName"], request.get("Qualifier"))
     settings = view.settings
-    where = definitions.packages.zip_of(settings.code).as_uri()
+    where = await definitions.zip_uri(settings.code)
     shown: JsonObject = {
         "Configuration": views.configuration(app, view),
         "Code": {"RepositoryType": "S3", "Location": where},

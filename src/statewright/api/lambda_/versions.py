@@ -93,13 +93,13 @@ async def publish_layer_version(app: App, _call: Call, request: Json) -> Json:
         description=request.get("Description") or "", runtimes=request.get("CompatibleRuntimes") or (),
         architectures=request.get("CompatibleArchitectures") or (), license=request.get("LicenseInfo"),
     )  # fmt: skip
-    return views.whole_layer(app, made)
+    return await views.whole_layer(app, made)
 
 
 @operation("lambda", "GetLayerVersion")
 async def get_layer_version(app: App, _call: Call, request: Json) -> Json:
     """Show a version of a layer."""
-    return views.whole_layer(
+    return await views.whole_layer(
         app, await app.services.functions.layers.get(request["LayerName"], request["VersionNumber"])
     )
 
@@ -107,7 +107,7 @@ async def get_layer_version(app: App, _call: Call, request: Json) -> Json:
 @operation("lambda", "GetLayerVersionByArn")
 async def get_layer_version_by_arn(app: App, _call: Call, request: Json) -> Json:
     """Show a version of a layer by its ARN."""
-    return views.whole_layer(app, await app.services.functions.layers.by_arn(request["Arn"]))
+    return await views.whole_layer(app, await app.services.functions.layers.by_arn(request["Arn"]))
 
 
 @operation("lambda", "ListLayers")

@@ -109,13 +109,13 @@ def layer(app: App, one: LayerVersion) -> JsonObject:
     return shown
 
 
-def whole_layer(app: App, one: LayerVersion) -> JsonObject:
+async def whole_layer(app: App, one: LayerVersion) -> JsonObject:
     """`GetLayerVersionResponse`."""
     return {
         **layer(app, one),
         "LayerArn": layer_arn(app.config, one.name),
         "Content": {
-            "Location": app.services.functions.definitions.packages.zip_of(one.code).as_uri(),
+            "Location": await app.services.functions.definitions.zip_uri(one.code),
             "CodeSha256": one.code_sha256,
             "CodeSize": one.code_size,
         },

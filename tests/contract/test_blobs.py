@@ -1,0 +1,304 @@
+"""Blobs in PostgreSQL, and the bodies of objects: one contract for those in files, in blobs and in memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from statewright.clock import RealClock
+from statewright.config import Config
+from statewright.errors import OwnershipLost, Unavailable
+from statewright.objects.blob_bodies import BlobBodies, blob_name
+from statewright.objects.bodies import Bodies, FileBodies, MemoryBodies
+from statewright.objects.objects import Objects
+from statewright.objects.state import ObjectState
+from statewright.stores.blobs import ORPHAN_MS, PIECE_BYTES, BlobStore, RegionalBlobs
+from statewright.stores.postgres.blobs import PIECES_AT_ONCE
+from statewright.stores.postgres.store import PostgresStore
+from tests.deadlines import until_async
+from tests.postgres_server import server_or_skip
+from tests.unit.objects.conftest import files_in
+
+
+@pytest.fixture
+def address() -> str:
+    server = server_or_skip()
+    return server.new_database(server.template)
+
+
+@pytest.fixture
+def blobs(address: str) -> Iterator[PostgresStore]:
+    """An open store, whose blobs are used from this thread."""
+    store = PostgresStore(address)
+    with asyncio.Runner() as runner:
+        runner.run(store.open("test"))
+        yield store
+        runner.run(store.close())
+
+
+def rows(address: str, query: str) -> list[tuple[object, ...]]:
+    with closing(psycopg.connect(address, autocommit=True)) as connection:
+        cursor = connection.execute(query.encode())
+        return cursor.fetchall() if cursor.description else []
+
+
+def pattern(length: int) -> bytes:
+    return (bytes(range(251)) * (length // 251 + 1))[:length]
+
+
+def written(blobs: BlobStore, name: str, content: bytes) -> None:
+    pieces = [content[start : start + PIECE_BYTES] for start in range(0, len(content), PIECE_BYTES)] or [b""]
+    for number, piece in enumerate(pieces):
+        blobs.put(name, number, piece, is_last=number == len(pieces) - 1)
+
+
+# Blobs
+
+
+def test_a_blob_is_read_in_parts(blobs):
+    content = pattern(2 * PIECE_BYTES + 100)
+    written(blobs.blobs, "a", content)
+    assert blobs.blobs.has("a")
+    for start, length in ((0, 10), (PIECE_BYTES - 5, 10), (5, 2 * PIECE_BYTES), (2 * PIECE_BYTES, 100), (0, 1 << 22)):
+        assert blobs.blobs.read("a", start, length) == content[start : start + length]
+    assert blobs.blobs.read("a", 3 * PIECE_BYTES, 5) == b""
+    assert blobs.blobs.touch("a") == len(content)
+    assert not blobs.blobs.has("b")
+    assert blobs.blobs.touch("b") is None
+    assert blobs.blobs.read("b", 0, 5) == b""
+
+
+def test_a_blob_that_the_database_lost_a_part_of_is_refused(blobs, address):
+    blobs.blobs.put("a", 0, b"first", is_last=False)
+    # As after a crash: only the last piece waits until it is durable.
+    rows(address, "DELETE FROM blob")
+    with pytest.raises(Unavailable, match="lost a part"):
+        blobs.blobs.put("a", 1, b"last", is_last=True)
+
+
+def test_blobs_are_copied_and_deleted(blobs, address):
+    content = pattern(9 * PIECE_BYTES)
+    written(blobs.blobs, "a", content)
+    assert blobs.blobs.copy("a", "b")
+    assert not blobs.blobs.copy("none", "c")
+    blobs.blobs.remove(["a", "none"])
+    assert not blobs.blobs.has("a")
+    assert blobs.blobs.read("b", 0, len(content)) == content
+    blobs.blobs.remove([])
+    assert rows(address, "SELECT count(*) FROM blob") == [(9,)]
+
+
+def test_many_pieces_are_deleted_in_steps(blobs, address):
+    for number in range(PIECES_AT_ONCE + 1):
+        blobs.blobs.put("a", number, b"x", is_last=number == PIECES_AT_ONCE)
+    blobs.blobs.remove(["a"])
+    assert rows(address, "SELECT count(*) FROM blob") == [(0,)]
+
+
+def test_only_what_is_old_is_an_orphan(blobs, address):
+    for name in ("old", "young", "asked for"):
+        written(blobs.blobs, name, b"x")
+    rows(address, f"UPDATE blob SET at_ms = at_ms - {2 * ORPHAN_MS} WHERE name <> 'young'")
+    assert blobs.blobs.touch("asked for") == 1
+    names = ["asked for", "none", "old", "young"]
+    assert blobs.blobs.young(names, ORPHAN_MS) == {"asked for", "young"}
+    blobs.blobs.remove_old(names, ORPHAN_MS)
+    assert set(blobs.blobs.sizes("o") | blobs.blobs.sizes("y") | blobs.blobs.sizes("a")) == {"asked for", "young"}
+
+
+def test_a_region_has_names_of_its_own(blobs):
+    region = RegionalBlobs(blobs.blobs, "eu-west-1")
+    written(blobs.blobs, "code/x", b"home")
+    written(region, "code/x", b"region")
+    assert blobs.blobs.sizes("code/") == {"code/x": 4}
+    assert region.sizes("code/") == {"code/x": 6}
+    assert region.copy("code/x", "code/y")
+    assert region.young(["code/x"], ORPHAN_MS) == {"code/x"}
+    region.remove(["code/x"])
+    region.remove_old(["code/y"], ORPHAN_MS)
+    assert region.touch("code/y") == 6
+    assert region.has("code/y")
+    assert region.read("code/y", 0, 9) == b"region"
+    assert blobs.blobs.read("code/x", 0, 4) == b"home"
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda blobs: blobs.put("b", 0, b"x", is_last=False),
+        lambda blobs: blobs.put("b", 0, b"x", is_last=True),
+        lambda blobs: blobs.touch("a"),
+        lambda blobs: blobs.copy("a", "b"),
+        lambda blobs: blobs.remove(["a"]),
+        lambda blobs: blobs.remove_old(["a"], -1),
+    ],
+)
+def test_an_owner_whose_lease_was_taken_writes_no_blob(address, write):
+    async def body() -> None:
+        alice, bob = PostgresStore(address), PostgresStore(address)
+        await alice.open("alice")
+        written(alice.blobs, "a", b"x")
+        before = rows(address, "SELECT * FROM blob")
+        # As if alice had been frozen for longer than her lease.
+        rows(address, "UPDATE shard SET lease_until_ms = 0")
+        await bob.open("bob")
+        with pytest.raises(OwnershipLost):
+            write(alice.blobs)
+        assert rows(address, "SELECT * FROM blob") == before
+        assert alice.blobs.read("a", 0, 1) == b"x"
+        await alice.close()
+        await bob.close()
+
+    asyncio.run(body())
+
+
+def test_idle_connections_that_broke_harm_nobody(blobs):
+    written(blobs.blobs, "a", b"x")
+    assert blobs.blobs.read("a", 0, 1) == b"x"
+    server_or_skip().break_connections()
+    written(blobs.blobs, "a", b"y")
+    assert blobs.blobs.read("a", 0, 1) == b"y"
+
+
+def test_a_closed_store_has_no_blobs(address):
+    async def body() -> PostgresStore:
+        store = PostgresStore(address)
+        await store.open("test")
+        written(store.blobs, "a", b"x")
+        await store.close()
+        return store
+
+    store = asyncio.run(body())
+    with pytest.raises(Unavailable, match="closed"):
+        store.blobs.has("a")
+
+
+# Bodies
+
+
+@pytest.fixture(params=["memory", "files", "blobs"])
+def bodies(request: pytest.FixtureRequest, tmp_path: Path) -> Bodies:
+    kinds: dict[str, Callable[[], Bodies]] = {
+        "memory": MemoryBodies,
+        "files": lambda: FileBodies(tmp_path / "objects"),
+        "blobs": lambda: BlobBodies(request.getfixturevalue("blobs").blobs, None),
+    }
+    return kinds[request.param]()
+
+
+def made(bodies: Bodies, number: int, chunks: list[bytes]) -> bytes:
+    writing = bodies.create(number)
+    for chunk in chunks:
+        writing.write([chunk])
+    writing.finish()
+    return b"".join(chunks)
+
+
+def read(bodies: Bodies, number: int, start: int, length: int) -> bytes:
+    reading = bodies.open(number)
+    try:
+        return reading.read(start, length)
+    finally:
+        reading.close()
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        [1],
+        [PIECE_BYTES],
+        [PIECE_BYTES, 1],
+        [PIECE_BYTES - 1, 1],
+        [700_000, 700_000, 700_000],
+        [3 * PIECE_BYTES + 5],
+        [10, 2 * PIECE_BYTES, 10],
+    ],
+)
+def test_a_body_is_read_as_it_was_written(bodies, sizes):
+    content = made(bodies, 300, [pattern(size) for size in sizes])
+    for start in {0, len(content) // 2, len(content) - 1}:
+        assert read(bodies, 300, start, len(content) - start) == content[start:]
+
+
+def test_a_body_under_a_second_id_outlives_the_first(bodies):
+    content = made(bodies, 300, [pattern(100_000)])
+    assert bodies.link(300, 301)
+    bodies.remove([300, 999])
+    assert read(bodies, 301, 0, len(content)) == content
+    for call in (lambda: bodies.open(300), lambda: bodies.link(300, 302)):
+        with pytest.raises(FileNotFoundError):
+            call()
+
+
+@pytest.mark.parametrize("size", [1, PIECE_BYTES + 1])
+def test_nothing_stays_of_a_body_that_is_discarded(bodies, size):
+    writing = bodies.create(300)
+    writing.write([pattern(size)])
+    writing.discard()
+    writing.discard()
+    with pytest.raises(FileNotFoundError):
+        bodies.open(300)
+    assert made(bodies, 300, [b"again"]) == read(bodies, 300, 0, 5)
+
+
+# From the folder of an older version
+
+
+def test_bodies_of_a_folder_are_read_and_moved_into_the_store(address, tmp_path):
+    folder = tmp_path / "objects"
+    contents = {"a": pattern(3 * PIECE_BYTES + 7), "b": pattern(50_000), "c": pattern(50_001)}
+
+    async def body() -> None:
+        store = PostgresStore(address)
+        await store.open("test")
+        before = Objects(ObjectState(store, RealClock(), Config(), folder, None))
+        # As the version before it had them.
+        before.state.vault.bodies = FileBodies(folder)
+        await before.create_bucket("bucket")
+        for key, content in contents.items():
+            await before.put("bucket", key, content)
+        await before.stop()
+        assert len(files_in(folder)) == 3
+        # A move was interrupted when the blob of one was incomplete.
+        [first] = [int(path.name, 16) for path in folder.glob("*/*") if path.stat().st_size > PIECE_BYTES]
+        written(store.blobs, blob_name(first), b"a part")
+        bodies = BlobBodies(store.blobs, folder)
+        assert read(bodies, first, 0, len(contents["a"])) == contents["a"]
+        assert not bodies.link(first, first + 1)
+
+        after = Objects(ObjectState(store, RealClock(), Config(), folder, None))
+        await after.start()
+        await after.copies.copy(("bucket", "b", None), "bucket", "copy")
+        for key, content in {**contents, "copy": contents["b"]}.items():
+            assert await after.reading.read("bucket", key) == content
+        await until_async(lambda: not files_in(folder))
+        for key, content in {**contents, "copy": contents["b"]}.items():
+            assert await after.reading.read("bucket", key) == content
+        await after.deletions.delete("bucket", "a")
+        await until_async(lambda: not store.blobs.has(blob_name(first)))
+        await after.stop()
+        await store.close()
+
+    asyncio.run(body())
+    assert rows(address, "SELECT count(DISTINCT name) FROM blob") == [(3,)]
+
+
+def test_a_body_that_is_being_deleted_is_not_moved(address, tmp_path):
+    async def body() -> None:
+        store = PostgresStore(address)
+        await store.open("test")
+        vault = ObjectState(store, RealClock(), Config(), tmp_path / "objects", None).vault
+        assert vault.pin_living(7)
+        vault.free([7])
+        assert not vault.pin_living(7)
+        vault.unpin([7])
+        await until_async(lambda: vault.pin_living(7))
+        await vault.stop()
+        await store.close()
+
+    asyncio.run(body())
