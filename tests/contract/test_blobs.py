@@ -13,11 +13,12 @@ import pytest
 from statewright.clock import RealClock
 from statewright.config import Config
 from statewright.errors import OwnershipLost, Unavailable
-from statewright.objects.blob_bodies import BlobBodies, blob_name
+from statewright.objects.blobs.bodies import BlobBodies, blob_name
 from statewright.objects.bodies import Bodies, FileBodies, MemoryBodies
 from statewright.objects.objects import Objects
 from statewright.objects.state import ObjectState
-from statewright.stores.blobs import ORPHAN_MS, PIECE_BYTES, BlobStore, RegionalBlobs
+from statewright.stores.blobs.protocol import ORPHAN_MS, PIECE_BYTES, BlobStore
+from statewright.stores.blobs.regional import RegionalBlobs
 from statewright.stores.postgres.blobs import PIECES_AT_ONCE
 from statewright.stores.postgres.store import PostgresStore
 from tests.deadlines import until_async

@@ -17,9 +17,9 @@ from statewright.clock import Clock
 from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.functions import names
+from statewright.functions.code.packages import ZIPPED_BYTES, Packages, decoded_zip
 from statewright.functions.concurrency import Concurrency
 from statewright.functions.names import LATEST, function_arn, invalid, not_found, refusal
-from statewright.functions.packages import ZIPPED_BYTES, Packages, decoded_zip
 from statewright.functions.records import (
     FUNCTION,
     VERSION,

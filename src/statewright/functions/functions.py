@@ -19,6 +19,7 @@ from statewright.errors import ApiError
 from statewright.functions.access.policies import Policies
 from statewright.functions.access.urls import Urls
 from statewright.functions.async_queue import AsyncQueue, Deliver
+from statewright.functions.code.packages import Packages
 from statewright.functions.concurrency import Concurrency
 from statewright.functions.definitions import Definitions, ReadObject
 from statewright.functions.invoke import Invocation, Invoker, decoded_context
@@ -28,7 +29,6 @@ from statewright.functions.logs import Logs
 from statewright.functions.names import parse_name
 from statewright.functions.node_sdk import node_sdk
 from statewright.functions.outcomes import Invoked
-from statewright.functions.packages import Packages
 from statewright.functions.provisioned import ProvisionedConcurrency
 from statewright.functions.versions import Aliases, Versions
 from statewright.functions.workers.models import Model, ModelRunner

@@ -1,4 +1,4 @@
-"""Storage of large bodies: one file per id in a data folder, or memory; `blob_bodies` has that in the store.
+"""Storage of large bodies: one file per id in a data folder, or memory; `blobs.bodies` has that in the store.
 
 Names come from ids, never from keys. Owns reading, writing and deleting by id, all of it blocking: `vault` decides
 when, and in which thread. The writer of a file makes it durable with `finish` before a row may name it.

@@ -16,10 +16,10 @@ from statewright.clock import Clock
 from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.objects import faults
-from statewright.objects.blob_bodies import BlobBodies
+from statewright.objects.blobs.bodies import BlobBodies
+from statewright.objects.blobs.moving import move_into_store
 from statewright.objects.encryption import applied
 from statewright.objects.locks import LOCK, check_lock_of_new, with_default
-from statewright.objects.moving import move_into_store
 from statewright.objects.notifications import NOTIFICATION, Change, Outbox
 from statewright.objects.records import Bucket, Settings, bucket_of
 from statewright.objects.vault import Vault

@@ -18,10 +18,10 @@ from typing import Final, TypeVar, TypeVarTuple
 
 from statewright.clock import Clock, Timer
 from statewright.errors import StoreError
-from statewright.objects.blob_bodies import BlobBodies
+from statewright.objects.blobs.bodies import BlobBodies
 from statewright.objects.bodies import Bodies, FileBodies, MemoryBodies, Reading
 from statewright.stores import fail_points
-from statewright.stores.blobs import ORPHAN_MS
+from statewright.stores.blobs.protocol import ORPHAN_MS
 from statewright.stores.object_rows import ObjectStore
 from statewright.stores.store import Store
 

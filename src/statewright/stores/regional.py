@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Final
 
 from statewright.errors import StoreError
-from statewright.stores.blobs import RegionalBlobs
+from statewright.stores.blobs.regional import RegionalBlobs
 from statewright.stores.completion import Completion
 from statewright.stores.entries import MarkKind
 from statewright.stores.ids import MOST_SHARDS, SHARD

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from statewright.stores.blobs import BlobStore
+from statewright.stores.blobs.protocol import BlobStore
 from statewright.stores.job_queue import GroupFigures
 from statewright.stores.object_rows import ObjectStore, UploadStore
 from statewright.stores.protocol import CatalogueStore, ExecutionStore

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from statewright.errors import ApiError
-from statewright.functions import code_blobs, packages
-from statewright.functions.packages import Packages
+from statewright.functions.code import blobs, packages
+from statewright.functions.code.packages import Packages
 from statewright.stores.postgres.store import PostgresStore
 from tests.deadlines import PATIENCE_SECONDS
 from tests.postgres_server import server_or_skip
@@ -231,7 +231,7 @@ def test_unused_packages_of_the_store_are_deleted_after_an_hour(in_store, tmp_pa
     kept.keep_only({second})
     assert kept.size_of(first)
     assert store.blobs.has(f"code/{first}")
-    monkeypatch.setattr(code_blobs, "ORPHAN_MS", -1000)
+    monkeypatch.setattr(blobs, "ORPHAN_MS", -1000)
     grow_old(kept)
     kept.keep_only({second})
     assert not store.blobs.has(f"code/{first}")

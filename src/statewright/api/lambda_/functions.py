@@ -6,9 +6,9 @@ from statewright.api.lambda_ import views
 from statewright.api.operations import App, Call, operation
 from statewright.api.shapes import Problems, problem_text, refuse_with
 from statewright.errors import ApiError
+from statewright.functions.code.packages import UNZIPPED_BYTES, ZIPPED_BYTES
 from statewright.functions.definitions import Code
 from statewright.functions.names import function_arn, invalid, refusal
-from statewright.functions.packages import UNZIPPED_BYTES, ZIPPED_BYTES
 from statewright.limits import FUNCTION_CONCURRENCY
 from statewright.payload import Json, JsonObject
 

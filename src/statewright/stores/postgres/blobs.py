@@ -7,7 +7,7 @@
    loses them: `end` counts the pieces before it, and a blob that has lost one is refused, before any row can name it.
 3. **The fence is in every statement that writes**, as in a commit: the owner and epoch of the lease, locked FOR KEY
    SHARE. A take-over waits for a statement under way, and none of a lost owner comes after it. Without the fence a blob
-   would still be harmless (no committed row names it), but it would stay for ever: nobody would look for it again.
+   would still be harmless (no committed row names it), but it would stay for ever: no start would find it.
 4. **Deletions are cut** into statements of 64 pieces, so that none of them keeps the fence, and thus a take-over, long.
 """
 
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from statewright.errors import Unavailable
-from statewright.stores.blobs import PIECE_BYTES
+from statewright.stores.blobs.protocol import PIECE_BYTES
 from statewright.stores.postgres.arrays import texts
 from statewright.stores.postgres.connection import run
 from statewright.stores.postgres.opened import PostgresDatabase
@@ -107,12 +107,11 @@ class PostgresBlobs:
         opened = self._database.opened
         lease = opened.lease
         lease.check()
-        with opened.to_write.lent() as connection:
-            found = run(connection, _SQL[statement], (lease.owner, lease.epoch, *given)).fetchone()
+        behind_fence = (lease.owner, lease.epoch, *given)
+        found = opened.to_write.run(lambda on: run(on, _SQL[statement], behind_fence).fetchone())
         if found is None or not found[0]:
             raise lease.taken_over()
         return found[1:]
 
     def _read(self, statement: str, *given: object) -> list[SqlRow]:
-        with self._database.opened.to_read.lent() as connection:
-            return run(connection, _SQL[statement], given).fetchall()
+        return self._database.opened.to_read.run(lambda on: run(on, _SQL[statement], given).fetchall())

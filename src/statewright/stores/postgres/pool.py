@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+import psycopg
 
 from statewright.errors import Unavailable
 from statewright.stores.postgres.connection import Connection, Idle, connect, explained
+
+T = TypeVar("T")
 
 MOST_IDLE: Final = 8
 
@@ -25,42 +28,57 @@ class ConnectionPool:
         self._lock = threading.Lock()
         self._is_closed = False
 
-    @contextmanager
-    def lent(self) -> Iterator[Connection]:
-        """A connection for the block, in any thread. Raises: Unavailable, StoreError for what the database refuses."""
+    def run(self, work: Callable[[Connection], T]) -> T:
+        """Run a statement that may be run twice, in any thread.
+
+        Raises: Unavailable; StoreError for what the database refuses.
+        """
         with explained(self._place):
-            connection, idle = self._taken() or self._opened()
+            connection, idle, is_new = self._taken()
             try:
-                yield connection
+                found = work(connection)
+            except psycopg.OperationalError:
+                if is_new or not connection.closed:
+                    connection.close()
+                    raise
             except BaseException:
                 connection.close()
                 raise
+            else:
+                self._put_back(connection, idle)
+                return found
+            # The server closed the connection while it was idle, and that was not seen yet.
+            self._drop_idle()
+            return self.run(work)
+
+    def close(self) -> None:
+        """Close the idle connections; one that is in use is closed afterwards."""
+        self._is_closed = True
+        self._drop_idle()
+
+    def _taken(self) -> tuple[Connection, Idle, bool]:
+        while True:
+            with self._lock:
+                if self._is_closed:
+                    raise Unavailable(f"the store {self._place} is closed")
+                found = self._idle.pop() if self._idle else None
+            if found is None:
+                connection = connect(self._address, self._timeout_ms)
+                return connection, Idle(connection), True
+            connection, idle = found
+            if not idle.is_broken():
+                return connection, idle, False
+            connection.close()
+
+    def _put_back(self, connection: Connection, idle: Idle) -> None:
         with self._lock:
             if not self._is_closed and len(self._idle) < MOST_IDLE:
                 self._idle.append((connection, idle))
                 return
         connection.close()
 
-    def close(self) -> None:
-        """Close the idle connections; a lent one is closed when it comes back."""
+    def _drop_idle(self) -> None:
         with self._lock:
-            self._is_closed = True
             idle, self._idle = self._idle, []
         for connection, _ in idle:
             connection.close()
-
-    def _taken(self) -> tuple[Connection, Idle] | None:
-        while True:
-            with self._lock:
-                if self._is_closed:
-                    raise Unavailable(f"the store {self._place} is closed")
-                if not self._idle:
-                    return None
-                connection, idle = self._idle.pop()
-            if not idle.is_broken():
-                return connection, idle
-            connection.close()
-
-    def _opened(self) -> tuple[Connection, Idle]:
-        connection = connect(self._address, self._timeout_ms)
-        return connection, Idle(connection)

@@ -1,7 +1,7 @@
 """Code packages: a folder of zip files named by their hash, each unpacked once.
 
 Owns the folder, the checks of a zip, and deleting unused ones. A package is durable before its request is answered: on
-disk, or in the store (`code_blobs`) if that keeps blobs. Then the folder is a cache, safe to delete while no worker
+disk, or in the store (`blobs`) if that keeps blobs. Then the folder is a cache, safe to delete while no worker
 runs in it; what it has too much is deleted at the start of a server.
 
 A package is put, or asked for again, before the row that names it is written. So an unused one is deleted only when
@@ -28,9 +28,9 @@ from typing import Final
 from statewright.files.ages import is_young
 from statewright.files.data_folder import FILE_MODE
 from statewright.files.whole import write_bytes
-from statewright.functions.code_blobs import CodeBlobs
+from statewright.functions.code.blobs import CodeBlobs
 from statewright.functions.names import invalid
-from statewright.stores.blobs import ORPHAN_MS, BlobStore
+from statewright.stores.blobs.protocol import ORPHAN_MS, BlobStore
 
 UNZIPPED_BYTES: Final = 262_144_000
 """Source: service quotas, deployment package, unzipped."""

@@ -14,7 +14,7 @@ from typing import Final
 
 from statewright.files.data_folder import FILE_MODE
 from statewright.files.whole import writing
-from statewright.stores.blobs import ORPHAN_MS, PIECE_BYTES, BlobStore
+from statewright.stores.blobs.protocol import ORPHAN_MS, PIECE_BYTES, BlobStore
 
 _PREFIX: Final = "code/"
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from statewright.errors import StoreError
 from statewright.objects.bodies import FileBodies, Reading, Writing
-from statewright.stores.blobs import PIECE_BYTES, BlobStore
+from statewright.stores.blobs.protocol import PIECE_BYTES, BlobStore
 
 _PREFIX: Final = "object/"
 

@@ -10,7 +10,7 @@ import logging
 from typing import Final
 
 from statewright.clock import Clock
-from statewright.objects.blob_bodies import BlobBodies
+from statewright.objects.blobs.bodies import BlobBodies
 from statewright.objects.bodies import PARTS, FileBodies
 from statewright.objects.vault import Vault
 

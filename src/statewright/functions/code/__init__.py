@@ -1,0 +1,1 @@
+"""Code packages: the folder of a server, and the packages in the store."""
