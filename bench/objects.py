@@ -1,6 +1,6 @@
 """Objects over HTTP: how fast and at what CPU they are put, got and listed, against a fresh server.
 
-    python bench/objects.py [--mib 1] [--count 200] [--small 10000] [--connections 1] [--versions]
+    python bench/objects.py [--mib 1] [--count 200] [--small 10000] [--connections 1] [--versions] [--store sqlite]
 
 Figures are by the server's own CPU time (`/metrics`), because rates change with the load of the machine.
 """
@@ -25,8 +25,9 @@ MIB = 1024 * 1024
 class Server:
     """A server process on a free port, with its data in a temporary folder."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, store: str) -> None:
         command = [sys.executable, "-m", "statewright.cli.main", "serve", "--port", "0", "--data", f"{folder}/data"]
+        command += ["--store", store]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         self.address = urlsplit(self.process.stdout.readline().split()[4]).netloc
@@ -87,9 +88,10 @@ def main() -> None:
     parser.add_argument("--small", type=int, default=10_000, help="how many small objects")
     parser.add_argument("--connections", type=int, default=1)
     parser.add_argument("--versions", action="store_true", help="put into a bucket with versions, too")
+    parser.add_argument("--store", default="sqlite", help="sqlite, or the address of an empty PostgreSQL database")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        server = Server(folder)
+        server = Server(folder, given.store)
         try:
             run(server, given)
         finally:
