@@ -35,7 +35,10 @@ ELSEWHERE: dict[str, list[str]] = {
     ],
     "jobs": ["e2e/test_batch.py", "e2e/test_ecs.py", "e2e/test_jobs_crash.py"],
     "metrics": ["e2e/test_metrics.py"],
-    "objects": ["contract/test_objects_contract.py", "e2e/test_s3*.py"],
+    "objects": [
+        "contract/test_objects_contract.py", "contract/test_blobs.py", "crash/test_blobs_kill.py", "e2e/test_s3*.py",
+        "e2e/test_no_shared_disk.py",
+    ],
     "projects": ["e2e/test_project*.py", "property/test_projects_fuzz.py"],
     "query": [
         "property/test_jsonata_tiers.py", "property/test_jsonpath_fuzz.py", "property/test_intrinsics_fuzz.py",

@@ -12,6 +12,7 @@ import pytest
 from statewright.clock import RealClock
 from statewright.config import Config
 from statewright.errors import ApiError
+from statewright.objects import vault
 from statewright.objects.conditions import ReadConditions
 from statewright.objects.copies import Wish
 from statewright.objects.intake import IN_ROW_BYTES, STEP_BYTES, Promise
@@ -22,6 +23,7 @@ from statewright.objects.state import ObjectState
 from statewright.objects.versions.ids import ENABLED, VERSIONING
 from statewright.stores.object_rows import Demand
 from statewright.stores.sqlite.store import SqliteStore
+from tests.deadlines import until_async
 from tests.unit.objects.conftest import files_in, refused
 
 SIZES = [0, 1, IN_ROW_BYTES, IN_ROW_BYTES + 1, STEP_BYTES, 3 * STEP_BYTES + 17]
@@ -376,6 +378,31 @@ def test_copies(with_objects, size):
         assert held.code == "PreconditionFailed"
 
     with_objects(body)
+
+
+def test_what_was_young_at_the_start_is_swept_later(tmp_path, monkeypatch):
+    monkeypatch.setattr(vault, "ORPHAN_MS", 500)
+
+    async def body() -> None:
+        store = SqliteStore(tmp_path / "data", durability="process")
+        await store.open("first")
+        objects = Objects(ObjectState(store, RealClock(), Config(), tmp_path / "objects", None))
+        await objects.create_bucket("bucket")
+        number = await objects.state.vault.next_file_id()
+        objects.state.vault.bodies.create(number).write([b"half an upload"])
+        await objects.stop()
+        [path] = (tmp_path / "objects").glob("*/*")
+        # Younger than a clock can make old: it is not swept at the start, whatever the machine is at.
+        os.utime(path, (2**33, 2**33))
+        again = Objects(ObjectState(store, RealClock(), Config(), tmp_path / "objects", None))
+        await again.start()
+        assert path.exists()
+        await until_async(lambda: not path.exists())
+        await again.stop()
+        assert number not in await store.objects.doomed(1000)
+        await store.close()
+
+    asyncio.run(body())
 
 
 def test_what_an_earlier_process_left_is_swept_at_start(tmp_path):

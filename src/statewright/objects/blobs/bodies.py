@@ -44,7 +44,10 @@ class BlobBodies:
                 return self.files.open(number)
         name = blob_name(number)
         if not self._blobs.has(name):
-            raise FileNotFoundError(name)
+            raise FileNotFoundError(
+                f"neither the store nor the data folder has the body {name}: a store of an older version has it in the "
+                "data folder with which it was served before"
+            )
         return _BlobReading(self._blobs, name)
 
     def link(self, source: int, number: int) -> bool:

@@ -72,6 +72,7 @@ class PostgresBlobs:
     def copy(self, source: str, name: str) -> bool:
         """See `BlobStore.copy`."""
         first = 0
+        copied: int
         while True:
             (copied,) = self._write("copy", source, name, first, first + COPIED_AT_ONCE)
             first += copied
