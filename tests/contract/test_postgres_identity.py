@@ -52,6 +52,13 @@ def in_database(address: str) -> list[str]:
         return [row[0] for row in connection.execute("SELECT identity FROM store_identity")]
 
 
+def written_before(address: str) -> None:
+    """Give a database something that an older version may have written, with bytes in a folder."""
+    with psycopg.connect(address) as connection:
+        values = "('k', 'k', '', 0, 1, '')"
+        connection.execute(f"INSERT INTO entry (kind, key, parent, sort, version, body) VALUES {values}".encode())
+
+
 def in_folder(folder: Path) -> str:
     return (folder / FILE_NAME).read_text()
 
@@ -72,6 +79,7 @@ def test_a_store_without_a_folder_has_no_identity(address):
 
 
 def test_a_fresh_folder_is_refused_and_not_made(address, tmp_path):
+    written_before(address)
     start(address, tmp_path / "data")
     (known,) = in_database(address)
     fresh = tmp_path / "fresh"
@@ -98,6 +106,31 @@ def test_a_fresh_database_is_refused_and_left_alone(server, address, tmp_path):
     assert in_database(fresh) != in_database(address)
 
 
+def test_a_whole_database_takes_any_new_folder(server, address, tmp_path):
+    start(address, tmp_path / "a")
+    (known,) = in_database(address)
+    start(address, tmp_path / "b")
+    assert in_folder(tmp_path / "b") == in_folder(tmp_path / "a") == f"{known}\n"
+    other = server.new_database(server.template)
+    start(other, tmp_path / "c")
+    assert "do not belong together" in refused(address, tmp_path / "c")
+
+
+@pytest.mark.parametrize("apart", ["", "regions/eu-west-1", "accounts/1/regions/eu-west-1"])
+def test_a_database_is_whole_once_its_folder_has_no_body(address, tmp_path, apart):
+    written_before(address)
+    folder = tmp_path / "data"
+    body = folder / apart / "objects" / "01" / "1"
+    body.parent.mkdir(parents=True)
+    body.write_bytes(b"x")
+    start(address, folder)
+    start(address, folder)
+    assert "is not the data folder" in refused(address, tmp_path / "fresh")
+    body.unlink()
+    start(address, folder)
+    start(address, tmp_path / "fresh")
+
+
 def test_a_folder_of_another_database_is_refused(server, address, tmp_path):
     other = server.new_database(server.template)
     start(address, tmp_path / "a")
@@ -107,6 +140,8 @@ def test_a_folder_of_another_database_is_refused(server, address, tmp_path):
 
 
 def test_a_standby_with_another_folder_is_refused_while_the_owner_lives(address, tmp_path):
+    written_before(address)
+
     async def body() -> None:
         owner = PostgresStore(address, files=tmp_path / "data")
         await owner.open("owner")

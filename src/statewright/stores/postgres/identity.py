@@ -1,7 +1,7 @@
-"""The identity of a store: a random id that a database and its data folder both have, so that no other pair is served.
+"""The identity of a store: a random id that a database and its data folder both have, so that no wrong pair is served.
 
-Code of functions and large objects are files in the data folder, and rows of the database name them. A server with
-another folder would start without a word, and answer 500 for everything that is not there.
+A store of an older version has code of functions and large objects as files in the data folder, which rows of the
+database name. A server with another folder would start without a word, and answer 500 for everything that is not there.
 
 1. The first server that owns a database without an id makes one: in the folder as pending, in the database, then in
    the folder for good. So a server that ends in between leaves a pair that the next one completes.
@@ -9,6 +9,8 @@ another folder would start without a word, and answer 500 for everything that is
    when it is started, not when it takes over.
 3. A database without an id whose folder has one is refused once the lease is held; until then its owner may be making
    the id.
+4. A database is whole once no byte of its store lies in a folder: from the beginning, or from the first start that
+   finds no body of an object in its folder. It takes any folder without an id: that of a new machine, or an empty one.
 
 Leaves the meaning of the files to the modules that write them, and permissions to `files/data_folder.py`.
 """
@@ -32,6 +34,14 @@ FILE_NAME: Final = "store-id"
 """A line in the data folder: the id, and `pending` while the database may not have it."""
 _LINE: Final = re.compile(r"([0-9a-f]{32})( pending)?\s*")
 _SQL: Final = statements("postgres_lease")
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """The id in a database, and whether that has all bytes of the store."""
+
+    identity: str
+    is_whole: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,27 +77,50 @@ class Identity:
             self._compare(stored, known)
 
     def adopt(self, connection: Connection, lease: Lease) -> None:
-        """Check the folder; if neither has an id, give both a new one.
+        """Check the folder; if neither has an id, give both a new one. A new folder of a whole database gets its id.
 
         Raises: StoreError; Unavailable, OwnershipLost.
         """
         stored, known = self._stored(connection), self._known()
         if stored is None:
             self._refuse_foreign(known)
-            stored = known.identity if known is not None else chance.secret_bytes(16).hex()
-            self._write(f"{stored} pending\n")
+            stored = self._made(connection, lease, known)
+            known = _Known(stored.identity, is_pending=True)
+        elif not stored.is_whole and known is not None and known.identity == stored.identity and not self._has_bodies():
             with explained(self._place):
-                if run(connection, _SQL["put_identity"], (lease.owner, lease.epoch, stored)).fetchone() is None:
+                if run(connection, _SQL["whole"], (lease.owner, lease.epoch)).fetchone() is None:
                     raise lease.taken_over()
-            known = _Known(stored, is_pending=True)
         self._compare(stored, known)
-        if known is not None and known.is_pending:
-            self._write(f"{stored}\n")
+        if known is None or known.is_pending:
+            self._write(f"{stored.identity}\n")
 
-    def _stored(self, connection: Connection) -> str | None:
+    def _made(self, connection: Connection, lease: Lease, known: _Known | None) -> _Stored:
+        """A new id, in the folder as pending and in the database. Raises: StoreError, OwnershipLost."""
+        identity = known.identity if known is not None else chance.secret_bytes(16).hex()
+        self._write(f"{identity} pending\n")
+        with explained(self._place):
+            found = run(connection, _SQL["put_identity"], (lease.owner, lease.epoch, identity)).fetchone()
+        if found is None:
+            raise lease.taken_over()
+        return _Stored(identity, found[0])
+
+    def _has_bodies(self) -> bool:
+        """True while a body of an object lies in the folder, or in that of another region or account in it."""
+        pending = [self._folder]
+        try:
+            while pending:
+                folder = pending.pop()
+                if any(path.is_file() for path in (folder / "objects").rglob("*")):
+                    return True
+                pending += [path for apart in ("regions", "accounts") for path in (folder / apart).glob("*")]
+        except OSError as problem:
+            raise StoreError(f"{problem.filename} cannot be read: {problem.strerror or problem}") from None
+        return False
+
+    def _stored(self, connection: Connection) -> _Stored | None:
         with explained(self._place):
             found = run(connection, _SQL["identity"]).fetchone()
-        return found[0] if found is not None else None
+        return _Stored(*found) if found is not None else None
 
     def _known(self) -> _Known | None:
         try:
@@ -109,14 +142,16 @@ class Identity:
                 f"{self._place} was restored from a copy that is older than {self._file}, delete that file"
             )
 
-    def _compare(self, stored: str, known: _Known | None) -> None:
-        if known is not None and known.identity == stored:
+    def _compare(self, stored: _Stored, known: _Known | None) -> None:
+        if known is not None and known.identity == stored.identity:
             return
         if known is None or known.is_pending:
+            if stored.is_whole:
+                return
             raise StoreError(
                 f"{self._folder} is not the data folder of the database {self._place}, which has the code of functions "
-                f"and large objects: name that one with --data. If it is lost, write {stored} into {self._file} to go "
-                "on without them"
+                "and large objects: name that one with --data. If it is lost, write "
+                f"{stored.identity} into {self._file} to go on without them"
             )
         raise StoreError(
             f"the data folder {self._folder} and the database {self._place} do not belong together: each was used with "

@@ -10,3 +10,6 @@ CREATE TABLE blob (
 );
 -- Not compressed: a part of a piece is read without the rest, and most bodies would not become smaller.
 ALTER TABLE blob ALTER COLUMN body SET STORAGE EXTERNAL;
+
+-- True once no byte of the store lies in a folder: a server with a new folder may serve it.
+ALTER TABLE store_identity ADD COLUMN is_whole boolean NOT NULL DEFAULT false;

@@ -28,11 +28,20 @@ RETURNING epoch
 UPDATE shard SET owner = NULL, lease_until_ms = 0 WHERE id = 0 AND owner = $1 AND epoch = $2
 
 -- name: identity
-SELECT identity FROM store_identity WHERE id = 0
+SELECT identity, is_whole FROM store_identity WHERE id = 0
 
 -- name: put_identity
 WITH held AS (
     SELECT id FROM shard WHERE id = 0 AND owner = $1 AND epoch = $2 FOR KEY SHARE
 )
-INSERT INTO store_identity (id, identity) SELECT 0, $3 FROM held
-RETURNING id
+INSERT INTO store_identity (id, identity, is_whole)
+-- What a store without entries and objects writes from now on, it writes into the database.
+SELECT 0, $3, NOT EXISTS (SELECT 1 FROM entry) AND NOT EXISTS (SELECT 1 FROM object) FROM held
+RETURNING is_whole
+
+-- name: whole
+WITH held AS (
+    SELECT id FROM shard WHERE id = 0 AND owner = $1 AND epoch = $2 FOR KEY SHARE
+)
+UPDATE store_identity SET is_whole = true FROM held WHERE store_identity.id = held.id
+RETURNING held.id
