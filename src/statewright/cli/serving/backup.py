@@ -5,6 +5,8 @@ The copy is the file of an embedded store, also of a store in PostgreSQL.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +17,8 @@ from statewright.cli.serving.row_progress import bar, check_driver, copy_rows, i
 
 if TYPE_CHECKING:
     import sqlite3
+
+    from statewright.stores.transfer.rows import Rows
 
 DATA_FOLDER: Final = ".statewright"
 TRIES: Final = 3
@@ -107,6 +111,7 @@ def _copied(data: Path, copy: Path, force: bool) -> dict[str, Any]:
 def _copied_database(address: str, data: Path, copy: Path, force: bool) -> dict[str, Any]:
     """Copy a database, and the files of its data folder; returns as `_copied` does. Raises: StoreError, OSError."""
     from statewright.cli.serving import backup_files
+    from statewright.cli.serving.blob_files import files_of_blobs
     from statewright.errors import StoreError
     from statewright.stores.transfer.postgres_rows import refuse_other_folder, snapshot
     from statewright.stores.transfer.rows import counted
@@ -118,32 +123,44 @@ def _copied_database(address: str, data: Path, copy: Path, force: bool) -> dict[
             with snapshot(address) as rows:
                 # Files that the rows name are there now, and may be deleted while the rows are copied.
                 backup_files.hold(data, held)
-                names = backup_files.needed(rows.object_files(), held)
+                blobs = files_of_blobs(rows, held)
+                made = set(blobs.values())
+                names = [name for name in backup_files.needed(rows.object_files(), held) if name not in made]
                 lost = backup_files.missing(names, held)
                 if lost:
                     continue
                 with new_file(copy, replace=force) as target:
                     copy_rows(rows, target, counted(rows))
-                break
-        else:
-            raise StoreError(
-                f"{count_words(len(lost), 'file')} of its objects are not in {data}, for one {lost[0]}: name the "
-                "folder that the server was given with --data, or try again when less is overwritten"
-            )
-        return checked(copy) | _with_files(names, held, copy)
+                return checked(copy) | _with_files(names, held, copy, rows, blobs)
+        raise StoreError(
+            f"{count_words(len(lost), 'file')} of its objects are not in {data}, for one {lost[0]}: name the "
+            "folder that the server was given with --data, or try again when less is overwritten"
+        )
 
 
-def _with_files(names: list[str], held: Path, copy: Path) -> dict[str, Any]:
-    """Copy files beside a copy of the rows, which is deleted if that fails. Raises: OSError."""
-    from statewright.cli.serving.backup_files import files_of
+def _with_files(
+    names: list[str], held: Path, copy: Path, rows: Rows | None = None, blobs: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Copy files beside a copy of the rows, which is deleted if that fails; make those that are blobs of `rows`.
+
+    Raises: StoreError, OSError.
+    """
+    from statewright.cli.serving.backup_files import copy_files, files_of
+    from statewright.cli.serving.blob_files import write_blobs
+    from statewright.errors import StoreError
+
+    made = blobs or {}
+    many = len(names) + len(made)
 
     folder = files_of(copy)
     try:
-        size = copied_files(names, held, folder)
-    except OSError:
+        with bar("copying files", many) as progress:
+            write = None if rows is None else partial(write_blobs, rows, made, progress=progress)
+            size = copy_files(names, held, folder, progress, write)
+    except (OSError, StoreError):
         copy.unlink(missing_ok=True)
         raise
-    return {"files": len(names), "fileBytes": size, "filesFolder": str(folder) if names else None}
+    return {"files": many, "fileBytes": size, "filesFolder": str(folder) if many else None}
 
 
 def check_store(store: str) -> None:

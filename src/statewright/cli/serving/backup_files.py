@@ -66,10 +66,12 @@ def missing(names: Iterable[str], folder: Path) -> list[str]:
     return [name for name in names if not (folder / name).is_file()]
 
 
-def copy_files(names: list[str], source: Path, target: Path, progress: Progress) -> int:
+def copy_files(
+    names: list[str], source: Path, target: Path, progress: Progress, write_more: Callable[[Path], int] | None = None
+) -> int:
     """Copy files into a folder, which gets its name when it is complete; returns their bytes. Raises: OSError.
 
-    A folder of that name is replaced.
+    A folder of that name is replaced. `write_more` writes further files into it, and returns their bytes.
     """
     unfinished = target.with_name(target.name + ".part")
     shutil.rmtree(unfinished, ignore_errors=True)
@@ -80,8 +82,10 @@ def copy_files(names: list[str], source: Path, target: Path, progress: Progress)
             copy.parent.mkdir(parents=True, exist_ok=True)
             total += copied(source / name, copy)
             progress(1)
+        if write_more is not None:
+            total += write_more(unfinished)
         shutil.rmtree(target, ignore_errors=True)
-        if names:
+        if unfinished.exists():
             unfinished.rename(target)
     except BaseException:
         shutil.rmtree(unfinished, ignore_errors=True)

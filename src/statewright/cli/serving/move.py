@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from statewright.cli.output import FAILED, NOT_FOUND, USAGE, Stop, count_words, reason_of, stdout
-from statewright.cli.serving.row_progress import check_driver, copy_rows, is_address
+from statewright.cli.serving.row_progress import bar, check_driver, copy_rows, is_address
 from statewright.cli.table import print_table
 
 if TYPE_CHECKING:
@@ -57,7 +57,14 @@ class Moved:
 
     rows: dict[str, int] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
+    blobs: dict[str, str] = field(default_factory=dict)
+    """Files that are made of blobs, by the names of these."""
     file_bytes: int = 0
+
+    @property
+    def files(self) -> int:
+        """The number of files."""
+        return len(self.names) + len(self.blobs)
 
 
 @click.command(short_help="Move everything between a data folder and PostgreSQL.")
@@ -152,6 +159,7 @@ def _to_database(wanted: Move, dry_run: bool) -> Moved:
 
 def _to_folder(wanted: Move, dry_run: bool) -> Moved:
     """Fill a data folder from a database. Raises: Stop, StoreError, OSError."""
+    from statewright.cli.serving.blob_files import write_blobs
     from statewright.cli.serving.moved_files import copy_moved, filled_folder, refuse_folder
     from statewright.stores.sqlite.file import FILE_NAME
     from statewright.stores.transfer.postgres_rows import owned, refuse_other_folder, snapshot
@@ -168,6 +176,8 @@ def _to_folder(wanted: Move, dry_run: bool) -> Moved:
             return moved
         with filled_folder(wanted.folder, wanted.origin, COMMAND):
             moved.file_bytes = copy_moved(moved.names, *wanted.files)
+            with bar("writing files", len(moved.blobs)) as progress:
+                moved.file_bytes += write_blobs(rows, moved.blobs, wanted.folder, progress)
             with new_file(wanted.folder / FILE_NAME) as target:
                 moved.rows = copy_rows(rows, target, moved.rows)
                 lease.check()
@@ -176,12 +186,14 @@ def _to_folder(wanted: Move, dry_run: bool) -> Moved:
 
 def _found(wanted: Move, rows: Rows) -> Moved:
     """The rows and files to move. Raises: StoreError for files that are missing, or jobs that still run."""
+    from statewright.cli.serving.blob_files import files_of_blobs
     from statewright.cli.serving.moved_files import files_of_store, refuse_missing, running_jobs
     from statewright.errors import StoreError
     from statewright.stores.transfer.rows import counted
 
     source = wanted.files[0]
-    refuse_missing(rows, source)
+    blobs = files_of_blobs(rows, source)
+    refuse_missing(rows, blobs, source)
     running = running_jobs(source)
     if running:
         raise StoreError(
@@ -189,7 +201,9 @@ def _found(wanted: Move, rows: Rows) -> Moved:
             "start the server again and stop them"
         )
     names = files_of_store(source)
-    return Moved(counted(rows), names, sum((source / name).lstat().st_size for name in names))
+    size = sum((source / name).lstat().st_size for name in names)
+    sizes = rows.blob_sizes() if blobs else {}
+    return Moved(counted(rows), names, blobs, size + sum(sizes[name] for name in blobs))
 
 
 @contextlib.contextmanager
@@ -220,14 +234,14 @@ def _say(wanted: Move, moved: Moved, dry_run: bool, form: str) -> None:
     if form == "json":
         found: dict[str, Any] = {"from": source, "to": target, "data": str(wanted.data), "dryRun": dry_run}
         found |= {"tables": moved.rows, "rows": sum(moved.rows.values())}
-        printer.json({**found, "files": len(moved.names), "fileBytes": moved.file_bytes})
+        printer.json({**found, "files": moved.files, "fileBytes": moved.file_bytes})
         return
     rows = [[name, f"{many:,}"] for name, many in moved.rows.items() if many]
     if rows:
         print_table(printer, ["TABLE", "ROWS"], rows)
         printer.line()
-    what = f"{count_words(sum(moved.rows.values()), 'row')} and {count_words(len(moved.names), 'file')}"
-    what += f" of {moved.file_bytes:,} bytes" if moved.names else ""
+    what = f"{count_words(sum(moved.rows.values()), 'row')} and {count_words(moved.files, 'file')}"
+    what += f" of {moved.file_bytes:,} bytes" if moved.files else ""
     if dry_run:
         printer.line(f"{what} would be moved from {source} to {target}; nothing was written")
         return

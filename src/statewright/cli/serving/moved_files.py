@@ -10,7 +10,7 @@ import contextlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -98,10 +98,10 @@ def running_jobs(data: Path) -> int:
     return found
 
 
-def refuse_missing(rows: Rows, folder: Path) -> None:
-    """Check that the files of all objects are there. Raises: StoreError."""
-    names = [f"{OBJECTS}/{file_name(number)}" for number in rows.object_files()]
-    lost = missing(names, folder)
+def refuse_missing(rows: Rows, blobs: Mapping[str, str], folder: Path) -> None:
+    """Check that the files of all objects are there, but for those that blobs have. Raises: StoreError."""
+    names = {f"{OBJECTS}/{file_name(number)}" for number in rows.object_files()}
+    lost = missing(sorted(names - set(blobs.values())), folder)
     if lost:
         raise StoreError(
             f"{count_words(len(lost), 'file')} of its objects are not in {folder}, for one {lost[0]}: name the data "

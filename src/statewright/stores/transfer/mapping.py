@@ -2,7 +2,8 @@
 
 1. A table in `TABLES` has the same name, columns and values in both stores, and is copied row by row.
 2. A table in `MADE_ANEW` is written by the target from what was copied, because its rows mean something else in each.
-3. A table in `LEFT` belongs to a database and not to what is in it.
+3. A table in `AS_FILES` is one of PostgreSQL's alone: the embedded store has files in its data folder for it.
+4. A table in `LEFT` belongs to a database and not to what is in it.
 
 A new table or column goes into one of these lists; `tests/contract/test_transfer.py` compares them with both schemas.
 """
@@ -73,6 +74,10 @@ OBJECT_FILES: Final = tuple(
 MADE_ANEW: Final = {
     "shard": "the owner and its lease are those of a process; only the epoch goes on",
     "execution_count": "counts executions by shard in the embedded store, by writer in PostgreSQL",
+}
+
+AS_FILES: Final = {
+    "blob": "bodies of objects and packages of functions, which are files of an embedded store",
 }
 
 LEFT: Final = {

@@ -36,7 +36,7 @@ from statewright.stores.postgres.identity import Identity
 from statewright.stores.postgres.lease import Lease
 from statewright.stores.protocol import MAP_RUNS
 from statewright.stores.statements import SqlRow
-from statewright.stores.transfer.mapping import OBJECT_FILES, TABLES, Table
+from statewright.stores.transfer.mapping import AS_FILES, OBJECT_FILES, TABLES, Table
 
 _SETTINGS: Final = (
     # A large table takes long, and the other store may make this one wait.
@@ -54,6 +54,7 @@ _COUNT: Final = (
     f"SELECT CASE WHEN machine < 0 THEN {MAP_RUNS} ELSE {ALL_MACHINES} END, status, 0, sum(n) "
     "FROM execution_count GROUP BY 1, 2",
 )
+_BLOB_SIZES: Final = "SELECT name, sum(octet_length(body))::bigint FROM blob GROUP BY name"
 _COMPLETE: Final = (
     "UPDATE shard SET epoch = greatest(epoch, $1), owner = NULL, lease_until_ms = 0 "
     "WHERE id = 0 AND owner = $2 AND epoch = $3 RETURNING epoch"
@@ -82,6 +83,15 @@ class DatabaseRows:
     def object_files(self) -> list[int]:
         """See `rows.Rows.object_files`."""
         return sorted({row[0] for row in self._found(" UNION ALL ".join(OBJECT_FILES))})
+
+    def blob_sizes(self) -> dict[str, int]:
+        """See `rows.Rows.blob_sizes`."""
+        with contextlib.closing(self._found(_BLOB_SIZES)) as rows:
+            return dict(rows)
+
+    def blob_pieces(self) -> Generator[SqlRow, None, None]:
+        """See `rows.Rows.blob_pieces`."""
+        return self._found("SELECT name, n, body FROM blob ORDER BY name, n")
 
     def epoch(self) -> int:
         """See `rows.Rows.epoch`."""
@@ -222,13 +232,13 @@ def refuse_other_folder(address: str, folder: Path) -> None:
 
 def _refuse_filled(connection: Connection, place: str) -> None:
     with explained(place):
-        for table in TABLES:
+        for name in (*(table.name for table in TABLES), *AS_FILES):
             # Tables of later versions are not there yet.
-            if not has_table(connection, table.name):
+            if not has_table(connection, name):
                 continue
-            if connection.execute(f"SELECT 1 FROM {table.name} LIMIT 1".encode()).fetchone() is not None:
+            if connection.execute(f"SELECT 1 FROM {name} LIMIT 1".encode()).fetchone() is not None:
                 raise StoreError(
-                    f"the database {place} is not empty: it has rows in the table {table.name}. Name an empty one; "
+                    f"the database {place} is not empty: it has rows in the table {name}. Name an empty one; "
                     "nothing in this one was changed"
                 )
 

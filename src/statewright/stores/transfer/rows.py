@@ -46,6 +46,12 @@ class Rows(Protocol):
     def object_files(self) -> list[int]:
         """Ids of the files that rows of objects name, ascending. Raises: StoreError."""
 
+    def blob_sizes(self) -> dict[str, int]:
+        """The sizes of all blobs by their names; empty for a store that has files. Raises: StoreError."""
+
+    def blob_pieces(self) -> Generator[SqlRow, None, None]:
+        """All pieces of blobs, in order: name, number, bytes. Raises: StoreError."""
+
     def epoch(self) -> int:
         """The epoch of the last owner. Raises: StoreError."""
 

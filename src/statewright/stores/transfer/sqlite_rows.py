@@ -55,6 +55,14 @@ class FileRows:
         """See `rows.Rows.object_files`."""
         return sorted({row[0] for row in self._found(" UNION ALL ".join(OBJECT_FILES))})
 
+    def blob_sizes(self) -> dict[str, int]:
+        """See `rows.Rows.blob_sizes`."""
+        return {}
+
+    def blob_pieces(self) -> Generator[SqlRow, None, None]:
+        """See `rows.Rows.blob_pieces`."""
+        yield from ()
+
     def epoch(self) -> int:
         """See `rows.Rows.epoch`."""
         with explained(self._file):
