@@ -45,6 +45,7 @@ _FILLS: Final = {
     "message_group": f"n % 10, 'group-' || n, {_NOW_MS} + n * 100, 3",
     "message_dedup": f"n % 10, 'dedup-' || n, {_NOW_MS} + n * 100, {_ID}",
     "message_note": f"{_ID}, {_NOW_MS}, 'kind', 'detail'",
+    "blob": f"'object/' || to_hex(n / 3), n % 3, {_NOW_MS} + n, '\\x00'",
     "table_item": "n % 20, decode(md5((n / 5)::text), 'hex'), decode(md5(n::text), 'hex'), 100, '{}'",
 }
 """The columns of row `n` of each table, in the order of its schema."""

@@ -37,6 +37,7 @@ READS_MUCH: Final = {
     "postgres_queues.count": OF_QUEUE,
     "postgres_queues.held": OF_QUEUE,
     "postgres_queues.delayed": OF_QUEUE,
+    "postgres_blobs.sizes": "the packages of code, once at the start and when functions are deleted",
     "objects.upload_ids": "each of the uploads is deleted with its bucket",
 }
 """Statements that may read many rows by an index, and why; the other rules hold for them, too."""
@@ -65,7 +66,7 @@ def grown() -> Iterator[tuple[Connection, set[str]]]:
 def every_statement() -> dict[str, str]:
     """All statements by file and name; those that write executions as groups of commits put them together."""
     found: dict[str, str] = {f"objects.{name}": text for name, text in TEXTS.items()}
-    for name in ("catalogue", "executions", "lease", "queues", "tables"):
+    for name in ("blobs", "catalogue", "executions", "lease", "queues", "standby", "tables"):
         file = f"postgres_{name}"
         found |= {f"{file}.{statement}": text for statement, text in statements(file).items()}
     for name, commits in groups().items():

@@ -36,7 +36,8 @@ WITH held AS (
 )
 INSERT INTO store_identity (id, identity, is_whole)
 -- What a store without entries and objects writes from now on, it writes into the database.
-SELECT 0, $3, NOT EXISTS (SELECT 1 FROM entry) AND NOT EXISTS (SELECT 1 FROM object) FROM held
+SELECT 0, $3, (SELECT count(*) FROM (SELECT FROM entry LIMIT 1) AS one) = 0
+    AND (SELECT count(*) FROM (SELECT FROM object LIMIT 1) AS one) = 0 FROM held
 RETURNING is_whole
 
 -- name: whole
