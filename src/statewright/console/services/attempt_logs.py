@@ -46,7 +46,8 @@ async def logs(console: Console, asked: Asked) -> JsonObject:
     if console.redactor.is_hidden and document["function"] is None:
         document["none"] = "The settings hide payloads, and with them which function this state has called, if any."
     document["machine"] = await _of_machine(app, arn, visit, open_end=not last)
-    return await console.hide(arn, _shown(document, console.redactor))
+    hidden: JsonObject = await console.hide(arn, _shown(document, console.redactor))
+    return hidden
 
 
 def _shown(document: JsonObject, redactor: Redactor) -> JsonObject:
