@@ -1,9 +1,11 @@
-"""Every case of ours, recorded: replayed on its own definition it goes the same way, and each state explains itself."""
+"""Every case of ours, recorded: replayed on its own definition it goes the same way, each state explains itself, and
+each value can be followed back.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from typing import Any, TypeVar, TypeVarTuple
@@ -14,6 +16,7 @@ from statewright.config_tables import ConsoleSettings
 from statewright.console.analysis.explain import explained
 from statewright.console.analysis.replays import Shown
 from statewright.console.analysis.visited import History
+from statewright.console.analysis.why import Walk
 from statewright.interpreter.history import HistoryEvent
 from statewright.limits import AWS
 from statewright.payload import dump_json
@@ -93,3 +96,46 @@ def test_each_state_of_a_case_explains_its_output(name):
         assert others == {}, visit.name
         assert steps["output"]["isRecorded"], visit.name
         assert visit.next in (None, found["next"]), visit.name
+
+
+CONTRADICTED = {
+    "states: pass parameters with paths, context and intrinsics": "an index past the end of a list gives null",
+}
+"""Cases where the value that a path reads is not what stands at its place."""
+
+
+def places(value: Any, pointer: str = "") -> Iterator[str]:
+    """The pointers to a value and to all within it."""
+    yield pointer
+    members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, member in members:
+        yield from places(member, f"{pointer}/{str(name).replace('~', '~0').replace('/', '~1')}")
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in STANDARD if not {"unchecked", "limits"} & load_cases()[name].fields.keys()]
+)
+def test_each_value_of_a_case_is_followed_to_an_end(name):
+    events, identity = recorded(name), make_identity()
+    history, visits = History(events), list(story_of(compiled(name), identity, events).visits())
+    walk = Walk(
+        Here(), visits, history, dump_json(load_cases()[name]["definition"]), identity, Shown(ConsoleSettings())
+    )
+
+    async def all_of() -> list[Any]:
+        payloads = [(visit, "input", visit.entered_event) for visit in visits]
+        payloads += [
+            (visit, "output", visit.ended_event)
+            for visit in visits
+            if visit.ended_event and history.details(visit.ended_event).get("name") == visit.name
+        ]
+        return [
+            await walk.chain(visit, where, pointer)
+            for visit, where, event in payloads
+            if where in history.details(event)
+            for pointer in list(places(history.value(event, where)))[:50]
+        ]
+
+    reasons = {found["end"]["reason"] for found in asyncio.run(all_of())}
+    contradiction = "The history does not hold the same value at the place that the definition names."
+    assert (contradiction in reasons) is (name in CONTRADICTED)

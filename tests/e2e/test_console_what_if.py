@@ -244,6 +244,26 @@ def test_items_variables_and_chance_are_explained(server, orders):
     assert posted(server, "what-if", arn=arn)["verdict"] == "same"
 
 
+def test_a_value_is_followed_back_over_states(server, fine):
+    pairs = read(server, "compare", a=fine, b=fine.replace("fine", "busy"))["pairs"]
+    events = {pair["state"]: pair["a"]["event"] for pair in pairs}
+    found = read(server, "run/why", arn=fine, event=events["Ship"], where="input", path="/cents")
+    assert [(one["state"], one["where"], one["event"]) for one in found["links"]] == [
+        ("Ship", "input", events["Ship"]), ("Charge card", "output", events["Charge card"]),
+        ("In stock?", "output", events["In stock?"]), ("Check", "output", events["Check"]),
+        ("Check", "input", events["Check"]),
+    ]  # fmt: skip
+    assert ({one["value"] for one in found["links"]}, found["end"]["kind"]) == ({"700"}, "start")
+    answer = read(server, "run/why", arn=fine, event=events["Ship"], where="input", path="/charge/id")["end"]
+    assert (answer["kind"], answer["path"]) == ("result", "/id")
+    assert answer["resource"].endswith(":what-if-orders-charge")
+    for given, status in (
+        ({"event": 1}, 404), ({"path": "/none"}, 404), ({"path": "cents"}, 400), ({"where": "assigned"}, 400),
+    ):  # fmt: skip
+        query = {"arn": fine, "event": events["Ship"], "where": "input", "path": "/cents", **given}
+        assert read(server, "run/why", **query)["httpStatus"] == status
+
+
 # ------------------------------------------------------------------ the command line
 
 

@@ -17,7 +17,7 @@ from statewright.console import (
     run_reads,
 )
 from statewright.console.actions import starting, tokens
-from statewright.console.analysis import compare, explain, what_if
+from statewright.console.analysis import compare, explain, what_if, why
 from statewright.console.asked import Answer, Asked
 from statewright.console.context import Console
 from statewright.console.copies import exports, imports
@@ -89,6 +89,7 @@ READS: Final[Mapping[str, Read]] = {
     **live.READS,
     **recording.READS,
     **run_reads.READS,
+    **why.READS,
     **apis.READS,
     **attempt_logs.READS,
     **bus.READS,

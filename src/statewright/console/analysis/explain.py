@@ -7,7 +7,7 @@ another than it was, and the document says so. Trials go to a worker process whe
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol, TypeVar, TypeVarTuple
 
@@ -17,6 +17,7 @@ from statewright.console.analysis.replays import Shown
 from statewright.console.analysis.visited import TOKEN, History, as_text, item_around
 from statewright.console.asked import Asked, needed, number
 from statewright.console.context import Console
+from statewright.console.runs import Runs
 from statewright.engine.executions.views import Head
 from statewright.engine.machines.long_definitions import worked_on
 from statewright.engine.trials import Attempt as Trial
@@ -96,6 +97,25 @@ async def explain(console: Console, asked: Asked) -> JsonObject:
     """
     arn = needed(asked.given, "arn")
     event = number(asked.given, "event", 0)
+    found = await looked_up(console, arn)
+    async with found.runs.reading(arn) as one:
+        visit = visit_at(one.recorded.visits, event)
+        shown = Shown(console.app.config.console, one.recorded.events)
+        history = History(one.recorded.events)
+        return await explained(found.runs.engine.heavy, visit, history, found.text, found.identity, shown)
+
+
+@dataclass(frozen=True, slots=True)
+class LookedUp:
+    """An execution: where it is read, the definition that it ran on, and its identity."""
+
+    runs: Runs
+    text: str
+    identity: Identity
+
+
+async def looked_up(console: Console, arn: str) -> LookedUp:
+    """Look up all that trials of an execution's states need. Raises: ApiError (`ExecutionDoesNotExist`)."""
     runs = console.runs_of(arn)
     engine = runs.engine
     row = await engine.names.row_of(arn)
@@ -105,22 +125,39 @@ async def explain(console: Console, asked: Asked) -> JsonObject:
     label = view.map_run_arn.rpartition("/")[2].partition(":")[0] if view.map_run_arn else None
     text = (await engine.machines.describe_revision(view.machine_id, view.revision_id, label)).definition
     await worked_on(engine.clock, text, program_of, text, True)
-    async with runs.reading(arn) as one:
-        visit = next((visit for visit in one.recorded.visits if visit.entered_event == event), None)
-        if visit is None:
-            raise ApiError("NotReached", f"No state was entered at event {event}.", status=404)
-        shown = Shown(console.app.config.console, one.recorded.events)
-        return await explained(engine.heavy, visit, History(one.recorded.events), text, identity, shown)
+    return LookedUp(runs, text, identity)
+
+
+def visit_at(visits: Sequence[Visit], event: int) -> Visit:
+    """The visit that an event began. Raises: ApiError (`NotReached`)."""
+    visit = next((visit for visit in visits if visit.entered_event == event), None)
+    if visit is None:
+        raise ApiError("NotReached", f"No state was entered at event {event}.", status=404)
+    return visit
 
 
 async def explained(
     heavy: Errands, visit: Visit, history: History, text: str, identity: Identity, shown: Shown
 ) -> JsonObject:
     """The document of one visit; `text` is the definition that it ran on. Raises: ApiError."""
+    subject = await _subject(heavy, visit, history, text, identity)
+    return _document(subject, await _tried(heavy, subject), shown)
+
+
+async def way_taken(
+    heavy: Errands, visit: Visit, history: History, text: str, identity: Identity
+) -> tuple[int | None, int | None]:
+    """The rule of a Choice that was true, and the Catch that took an error, by a trial. Raises: ApiError."""
+    tried = await _tried(heavy, await _subject(heavy, visit, history, text, identity))
+    if tried.last is None or not tried.is_known:
+        return None, None
+    return tried.last.choice, tried.last.inspection.get("errorDetails", {}).get("catchIndex")
+
+
+async def _subject(heavy: Errands, visit: Visit, history: History, text: str, identity: Identity) -> _Subject:
     node = nodes_by_name(parse_json(text)).get(visit.name, {})
     item = await _item(heavy, history, visit, text, identity)
-    subject = _Subject(visit, history, text, node, identity, item)
-    return _document(subject, await _tried(heavy, subject), shown)
+    return _Subject(visit, history, text, node, identity, item)
 
 
 @dataclass(slots=True)

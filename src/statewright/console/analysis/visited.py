@@ -67,8 +67,10 @@ class History:
 
     def assigned(self, visit: Visit) -> dict[str, Assigned]:
         """The variables that a visit assigned as it ended."""
-        texts = self.details(visit.ended_event).get("assignedVariables")
-        if not isinstance(texts, dict) or visit.ended_event is None:
+        details = self.details(visit.ended_event)
+        texts = details.get("assignedVariables")
+        # A state that fails inside a Parallel or Map may be ended by the exit of that.
+        if not isinstance(texts, dict) or visit.ended_event is None or details.get("name") != visit.name:
             return {}
         return {name: Assigned(str(text), visit.name, visit.ended_event) for name, text in texts.items()}
 
