@@ -1,9 +1,10 @@
-// Checks of the pure modules of What if, Compare and Evaluated, which this program imports from beside it. Silent if all is well.
+// Checks of the pure modules of What if, Compare, Evaluated and Why, which this program imports from beside it. Silent if all is well.
 
 import assert from 'node:assert/strict';
 import { definitionSides, pairWords, shownPairs, side, slower, valueWords } from './compare_words.js';
 import { attemptWords, isUnchanged, originWords, valueOf } from './evaluated_words.js';
 import { mockOf, mockWords, partingRow, prettyDefinition, verdictWords } from './what_if_words.js';
+import { endWords, fieldWords, howWords, membersOf, placeWords, pointerOf } from './why_words.js';
 
 // Verdicts: the way that parts goes before what changed earlier.
 const changes = [{ kind: 'attempts', state: 'A', event: 3, words: 'fewer' }, { kind: 'path', state: 'A', event: 5, words: 'elsewhere' }];
@@ -61,3 +62,20 @@ const failed = { number: 1, event: 3, error: 'Busy', failed: true, catchIndex: n
 assert.equal(attemptWords(failed, (ms) => `${ms} ms`), 'Retry 1: back-off about 2 s, it waited 2040 ms.');
 assert.equal(attemptWords({ ...failed, retry: { ...failed.retry, isExhausted: true }, catchIndex: 1 }, String), 'Retry 1 has no attempts left; Catch 2 took it.');
 assert.equal(attemptWords({ ...failed, retry: null }, String), 'No Retry and no Catch is for this error.');
+
+// Why: paths of lines as pointers.
+assert.deepEqual(['$', '$.a[0].b_1', '$["a b"]["~/"]', '$["\\""].c'].map(pointerOf), ['', '/a/0/b_1', '/a b/~0~1', '/"/c']);
+assert.deepEqual(['$.a…', '', 'a', '$.a[', '$[x]'].map(pointerOf), [null, null, null, null, null]);
+assert.deepEqual(membersOf({ 'a/b': 1, c: [] }, '/x', 9), [['a/b', '/x/a~1b'], ['c', '/x/c']]);
+assert.deepEqual(membersOf([5, 6, 7], '', 2), [['0', '/0'], ['1', '/1']]);
+assert.deepEqual([membersOf(null, '', 9), membersOf('cut…', '', 9)], [[], []]);
+const spot = { state: 'A', event: 2, where: /** @type {'assigned'} */ ('assigned'), path: '/kept/id' };
+assert.deepEqual(placeWords(spot), ['variable $kept', '/id']);
+assert.deepEqual(placeWords({ ...spot, path: '/kept' }), ['variable $kept', '']);
+assert.deepEqual(placeWords({ ...spot, where: 'input' }), ['input', '/kept/id']);
+const link = { ...spot, type: 'Pass', value: '1', how: 'variable', fields: [{ field: 'Catch', expression: null }, { field: 'Assign', expression: '$.x' }] };
+assert.deepEqual([howWords(link), fieldWords(link.fields)], ['from a variable', 'Catch, Assign $.x']);
+const wayEnd = { kind: 'start', reason: null, event: 1, resource: null, path: '/id', expression: null, reads: [] };
+assert.equal(endWords(wayEnd), 'The execution began with it: its input at /id.');
+assert.equal(endWords({ ...wayEnd, kind: 'result', resource: 'r', event: 7 }), 'r answered it at /id, event 7.');
+assert.equal(endWords({ ...wayEnd, kind: 'unknown', reason: 'So.' }), 'It is not followed further. So.');

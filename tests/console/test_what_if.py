@@ -1,4 +1,4 @@
-"""What if, Compare and Evaluated in a browser."""
+"""What if, Compare, Evaluated and Why in a browser."""
 
 from __future__ import annotations
 
@@ -45,6 +45,15 @@ def test_a_state_is_explained(report):
         assert shown["steps"][:3] == ["State input", "After InputPath", "After Parameters"]
         assert shown["tries"][0].startswith("GatewayBusy Retry 1: back-off about 1 s, it waited")
         assert shown["tries"][2] == "Declined No Retry and no Catch is for this error."
+
+
+def test_a_value_is_followed_back(report):
+    for shown in report["shown"].values():
+        why = shown["why"]
+        assert (why["asked"], why["shown"], why["tab"]) == ("/cents", "/charge/id", 1)
+        assert why["places"] == ["Ship", "Charge card", "In stock?", "Check", "Check"]
+        assert why["end"] == "The execution began with it: its input at /cents."
+        assert why["answered"].split(" answered it at /id, event ")[0].endswith(":orders-charge")
 
 
 def test_the_ways_part_and_a_mock_leads_to_the_end(report):

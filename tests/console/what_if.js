@@ -1,5 +1,5 @@
 // A failed run is asked what if, with other Retry and Catch: the ways part, a mock is given, the end is shown; the last
-// executions are checked; two runs are compared; a state is explained. The ARNs of the runs are the arguments.
+// executions are checked; two runs are compared; a state is explained, and a value followed back. The ARNs of the runs are the arguments.
 
 import { address, drive, given } from './drive.js';
 
@@ -14,12 +14,44 @@ function promised() {
   return { promise, resolve };
 }
 
+/** A value of a state's input is clicked and followed back; then one by the keyboard alone; then a link of its way. */
+async function followed(page) {
+  await page.goto(`${address}/console/execution/${fine}?state=Ship&tab=input`);
+  const button = page.getByRole('button', { name: 'Why', exact: true });
+  await button.waitFor();
+  await page.locator('.tabbody .line', { hasText: '"cents"' }).click();
+  const asked = await page.locator('.why .asked code').innerText();
+  await button.click();
+  await page.locator('.chain li').first().waitFor();
+  const places = await page.locator('.chain li a').allInnerTexts();
+  const end = await page.locator('.why .end').innerText();
+  await page.checkAccess();
+  await button.click();
+  await page.locator('.chain').waitFor({ state: 'detached' });
+  await page.locator('.tabbody .json').focus();
+  const lines = await page.locator('.tabbody .line').allInnerTexts();
+  const steps = lines.findIndex((text) => text.includes('"c-1"')) - lines.findIndex((text) => text.includes('"cents"'));
+  for (let step = 0; step < steps; step += 1) await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Enter');
+  await page.waitForFunction(() => document.querySelector('.why .end')?.textContent?.includes('answered'));
+  const answered = await page.locator('.why .end').innerText();
+  const shown = await page.locator('.why .asked code').innerText();
+  await page.getByRole('button', { name: 'All around it' }).click();
+  await page.getByRole('group', { name: 'Members' }).getByRole('button', { name: 'id' }).waitFor();
+  await page.locator('.chain li a', { hasText: 'Charge card' }).first().click();
+  await page.locator('.what h2', { hasText: 'Charge card' }).waitFor();
+  const tab = await page.locator('[role="tab"][aria-selected="true"]', { hasText: 'Output' }).count();
+  return { asked, places, end, answered, shown, tab };
+}
+
 async function walk(page) {
   await page.goto(`${address}/console/execution/${busy}?state=Charge card&tab=evaluated`);
   await page.locator('.evaluated .step').first().waitFor();
   const steps = await page.locator('.step summary b').allInnerTexts();
   const tries = await page.locator('.tries li').allInnerTexts();
   await page.checkAccess();
+  const why = await followed(page);
+  await page.goto(`${address}/console/execution/${busy}`);
   await page.getByRole('link', { name: 'What if' }).click();
   const text = page.locator('#definition');
   await text.waitFor();
@@ -80,5 +112,5 @@ async function walk(page) {
   const sides = await page.locator('.side a').allInnerTexts();
   await page.goto(`${address}/console/compare?a=${fine}&b=${fine}`);
   const same = await page.locator('.empty').innerText();
-  return { steps, tries, refused, verdict, parting, wrong, ends, mocks, lanes, markup, checked, first, graph, payload, sides, same };
+  return { steps, tries, why, refused, verdict, parting, wrong, ends, mocks, lanes, markup, checked, first, graph, payload, sides, same };
 }

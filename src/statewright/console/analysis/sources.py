@@ -204,7 +204,7 @@ class Sources:
             return result(path[len(keys) :]).by("ResultPath", text)
         if keys[: len(path)] == path:
             return ended("parts", reason="Its input, with the result in it.").by("ResultPath", text)
-        return around(path).by("ResultPath", text)
+        return around(path)
 
     def _kept(self, visit: Visit) -> Source:
         """After ResultSelector."""

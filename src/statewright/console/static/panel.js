@@ -15,6 +15,7 @@ const MOST_ATTEMPTS = 50;
 const evaluated = () => import('./evaluated.js').then((module) => module.Evaluated);
 const mapRunLink = () => import('./map_run_link.js').then((module) => module.MapRunLink);
 const logs = () => import('./logs.js').then((module) => module.StateLogs);
+const why = () => import('./why.js').then((module) => module.Why);
 /** @type {[string, string][]} */
 const TABS = [['input', 'Input'], ['output', 'Output'], ['changes', 'Changes'], ['evaluated', 'Evaluated'], ['attempts', 'Attempts'], ['logs', 'Logs'], ['definition', 'Definition']];
 /** Tabs that ask the server about the execution. */
@@ -54,13 +55,14 @@ function Tab({ tab, run, state, visit, attempts, isOver, payloads }) {
   const definition = useMemo(() => (tab === 'definition' ? definitionOf(run.definition, state.name) : null), [tab, run, state]);
   if (tab === 'definition') return html`<${Json} value=${definition} />`;
   if (!visit) return html`<p class="faint pad">There is nothing before the state is entered.</p>`;
-  if (tab === 'input') return html`<${Stored} payloads=${payloads} event=${visit.begin} member="input" none="This state had no input." />`;
+  const origin = isStored(run, run.head.arn) ? html`<${Later} load=${why} quiet=${true} run=${run} visit=${visit} where=${tab} />` : null;
+  if (tab === 'input') return html`<${Stored} payloads=${payloads} event=${visit.begin} member="input" none="This state had no input." origin=${origin} />`;
   if (tab === 'evaluated') return html`<${Later} load=${evaluated} arn=${run.head.arn} visit=${visit} />`;
   if (tab === 'logs') return html`<${Later} load=${logs} run=${run} state=${state} visit=${visit} isOver=${isOver} />`;
   if (tab === 'attempts') return html`<${Attempts} attempts=${attempts} payloads=${payloads} />`;
   if (!isOver) return html`<p class="faint pad">There is no output yet.</p>`;
   if (visit.status === 'failed' || visit.status === 'stopped') return html`<p class="faint pad">It ended without output.</p>`;
-  if (tab === 'output') return html`<${Stored} payloads=${payloads} event=${visit.end} member="output" none="This state had no output." />`;
+  if (tab === 'output') return html`<${Stored} payloads=${payloads} event=${visit.end} member="output" none="This state had no output." origin=${origin} />`;
   return html`<${Changes} visit=${visit} payloads=${payloads} />`;
 }
 
@@ -86,11 +88,11 @@ function usePayloads(payloads, wanted) {
 }
 
 /** @param {any} props */
-function Stored({ payloads, event, member, none }) {
+function Stored({ payloads, event, member, none, origin }) {
   const { found, problem } = usePayloads(payloads, [[event, member]]);
   if (problem) return html`<p class="fail pad" role="alert">${problem.message}</p>`;
   if (!found) return html`<p class="faint pad">Reading…</p>`;
-  return found[0] === null ? html`<p class="faint pad">${none}</p>` : html`<${Json} value=${found[0].value} whole=${found[0]} />`;
+  return found[0] === null ? html`<p class="faint pad">${none}</p>` : html`<${Json} value=${found[0].value} whole=${found[0]} />${origin}`;
 }
 
 /** @param {any} props */
