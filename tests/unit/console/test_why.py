@@ -40,18 +40,20 @@ class Here:
 class Ran:
     """One run of a machine, whose tasks answer as `answers` says by their states."""
 
-    def __init__(self, definition: dict[str, Any], given: Any, redact: tuple[str, ...] = (), **answers: Any) -> None:
+    def __init__(
+        self, definition: dict[str, Any], given: Any, settings: ConsoleSettings | None = None, **answers: Any
+    ) -> None:
         rules = tuple(Rule([Result(answer)], state=state) for state, answer in answers.items())
         program = compile_definition(definition)
         self.history: list[HistoryEvent] = Simulation(Script(rules)).run(program, given).history
-        self.definition, self.redact = definition, redact
+        self.definition, self.settings = definition, settings or ConsoleSettings()
         self.visits = list(story_of(program, make_identity(), self.history).visits())
         self.here = Here()
 
     def why(self, name: str, path: str, where: str = "output") -> Any:
         """The chain of a value at the last visit of a state."""
         text, identity = dump_json(self.definition), make_identity()
-        shown = Shown(ConsoleSettings(redact=self.redact), self.history)
+        shown = Shown(self.settings, self.history)
         walk = why.Walk(self.here, self.visits, History(self.history), text, identity, shown)
         visit = next(visit for visit in reversed(self.visits) if visit.name == name)
         return asyncio.run(walk.chain(visit, where, path))
@@ -306,7 +308,8 @@ def test_a_claim_that_the_history_contradicts_is_not_made():
 
 def test_values_and_what_was_read_are_redacted():
     made = passing(Parameters={"token.$": "$.user.password", "text.$": "States.Format('{}!', $.user.password)"})
-    ran = Ran(chain(("A", made)), {"user": {"password": "hunter-22", "name": "n"}}, redact=("**.password",))
+    given = {"user": {"password": "hunter-22", "name": "n"}}
+    ran = Ran(chain(("A", made)), given, ConsoleSettings(redact=("**.password",)))
     found = ran.why("A", "/token")
     assert {one["value"] for one in found["links"]} == {'"•••"'}
     assert "hunter-22" not in json.dumps(found)
@@ -314,6 +317,18 @@ def test_values_and_what_was_read_are_redacted():
     # A path below a hidden value leads to the hidden value, be there anything or not.
     for path in ("/user/password/first", "/user/password/none/at/all"):
         assert ran.why("A", path, "input")["links"][0]["path"] == "/user/password"
+
+    assert ran.why("A", "/user/name", "input")["links"][0]["value"] == '"n"'
+    hidden = Ran(chain(("A", made)), given, ConsoleSettings(payloads="hidden"))
+    for path in ("", "/user", "/user/none"):
+        found = hidden.why("A", path, "input")
+        assert [(one["path"], one["value"]) for one in found["links"]] == [("", '"•••"')]
+    assert "hunter-22" not in json.dumps(hidden.why("A", "/text"))
+
+
+def test_a_long_value_is_sent_once():
+    ran = Ran(chain(("A", passing()), ("B", passing())), {"x": "y" * 1000})
+    assert [len(one["value"]) for one in ran.why("B", "/x")["links"]] == [1002, 201, 201]
 
 
 def test_a_place_without_a_value_is_refused():

@@ -7,6 +7,7 @@ leads to. Where the two differ, or where no path says what an expression read, t
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -28,6 +29,8 @@ from statewright.simulator.story import Visit
 
 MOST_LINKS: Final = 200
 LONGEST_PATH: Final = 2_000
+LONGEST_AGAIN: Final = 200
+"""Characters of the value at further links, where it is the same."""
 _LINKS_AT_ONCE: Final = 8
 """Links that are followed before others get their turn: each reads whole payloads."""
 _HIDDEN: Final = dump_json(MASK)
@@ -95,7 +98,12 @@ class Walk:
         if isinstance(value, Absent):
             raise ApiError("NotFound", f"The {where} of {visit.name} has nothing at {pointer[:200]}.", status=404)
         links, end = await self._followed(Spot(visit, where, path), value)
-        return {"links": [self._link(one, value) for one in links], "end": self._end(end)}
+        shown = []
+        for at, link in enumerate(links):
+            shown.append(self._link(link, value, LONGEST_AGAIN if at else None))
+            if at % _LINKS_AT_ONCE == 0:
+                await asyncio.sleep(0)
+        return {"links": shown, "end": self._end(end)}
 
     async def _followed(self, spot: Spot, value: Json) -> tuple[list[_Link], End]:
         links: list[_Link] = []
@@ -131,24 +139,26 @@ class Walk:
     # ------------------------------------------------------------------ what is shown
 
     def _reachable(self, whole: Json | Absent, pointer: str) -> Place:
-        """A pointer as a place, up to the first value on the way that is hidden."""
+        """A pointer as a place, up to the first value on the way that is hidden: whether it has members is, too."""
+        values = [whole]
         path: Place = ()
-        value = whole
         for step in pointer.split("/")[1:]:
-            if isinstance(value, Absent) or self._shown.at(path, value) == _HIDDEN:
-                break
             name = step.replace("~1", "/").replace("~0", "~")
-            key: str | int = int(name) if isinstance(value, list) and name.isascii() and name.isdigit() else name
-            path = (*path, key)
-            value = lookup(value, (key,))
-        return path
+            is_index = isinstance(values[-1], list) and name.isascii() and name.isdigit() and len(name) < 10
+            path = (*path, int(name) if is_index else name)
+            values.append(lookup(values[-1], path[-1:]))
+        there = [value for value in values if not isinstance(value, Absent)]
+        # Within a value that is hidden everything is.
+        shown = bisect_left(range(len(there)), True, key=lambda at: self._shown.at(path[:at], there[at]) == _HIDDEN)
+        return path if shown == len(there) else path[:shown]
 
-    def _link(self, link: _Link, value: Json) -> JsonObject:
+    def _link(self, link: _Link, value: Json, most: int | None) -> JsonObject:
         spot, move = link.spot, link.move
+        text = self._shown.at(spot.path, value) or ""
         return {
             **self._place(spot),
             "type": spot.visit.definition.type,
-            "value": self._shown.at(spot.path, value),
+            "value": text if most is None or len(text) <= most else text[:most] + "…",
             "how": move.how,
             "fields": [{"field": name, "expression": self._shown.text(text)} for name, text in move.fields],
         }
