@@ -49,7 +49,7 @@ class Bodies:
 
 
 @pytest.fixture(params=["files", "postgres"])
-def bodies(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bodies]:
+def bodies(request: pytest.FixtureRequest, tmp_path: Path) -> Bodies:
     address = server_or_skip().new_database() if request.param == "postgres" else ""
     return Bodies(tmp_path / "data", address)
 

@@ -22,7 +22,7 @@ def redactor(*patterns: str) -> Redactor:
 
 
 def test_items_hide_what_is_at_a_path_without_the_names_of_types():
-    item = {
+    item: dict[str, Any] = {
         "k": {"S": "a"},
         "card": {"M": {"number": {"S": "4111111111111111"}, "name": {"S": "Ada"}, "open": {"BOOL": False}}},
         "list": {"L": [{"N": "12345678901234567890.5"}, {"M": {"number": {"N": "77777777"}}}, {"NULL": True}]},
