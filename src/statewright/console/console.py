@@ -11,7 +11,7 @@ import gzip
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar, TypeVarTuple
 from urllib.parse import parse_qsl
 
 from statewright import chance
@@ -26,6 +26,9 @@ from statewright.console.project import ProjectBoard
 from statewright.console.signing_in.sign_in import HOW, SIGN_IN, SignIn
 from statewright.errors import ApiError, StoreError, shortage
 from statewright.payload import Json, JsonObject, JsonTextError, dump_json, parse_json
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 log = logging.getLogger("statewright.console")
 
@@ -128,13 +131,13 @@ class ConsoleApp:
         """Sign in: swap the key of a link for a token."""
         if scope["method"] != "POST":
             raise ApiError("MethodNotAllowed", "session answers POST.", status=405)
-        return await self._sign_in.open(scope, headers, await _posted(scope, headers, receive, _LONGEST_KEY_BODY))
+        return await self._sign_in.open(scope, headers, await self._posted(scope, headers, receive, _LONGEST_KEY_BODY))
 
     async def _reply(self, scope: Message, headers: Mapping[str, str], receive: Receive, caller: Caller) -> Reply:
         query = scope["query_string"]
         if len(query) > _LONGEST_QUERY:
             raise ApiError("BadRequest", "The address is too long.", status=414)
-        body = await _posted(scope, headers, receive) if scope["method"] == "POST" else None
+        body = await self._posted(scope, headers, receive) if scope["method"] == "POST" else None
         read = await self._reader_of(caller.account)
         given = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True))
         return await read(scope["path"].removeprefix(_API), Asked(given, caller, chance.uuid4(), body))
@@ -172,7 +175,7 @@ class ConsoleApp:
                 return
         body = file.body
         if len(body) > _PACKED_BYTES and "gzip" in headers.get("accept-encoding", ""):
-            body = await asyncio.to_thread(gzip.compress, body, 4)
+            body = await self._in_thread(gzip.compress, body, 4)
             more += [(b"content-encoding", b"gzip"), (b"vary", b"accept-encoding")]
         await _respond(scope, send, 200, more, body, safe)
 
@@ -239,24 +242,30 @@ class ConsoleApp:
             more.append((b"www-authenticate", b"Bearer"))
         if len(body) > _PACKED_BYTES and "gzip" in headers.get("accept-encoding", ""):
             pack = gzip.compress
-            body = await asyncio.to_thread(pack, body, 4) if len(body) > _LONG_BYTES else pack(body, 4)
+            body = await self._in_thread(pack, body, 4) if len(body) > _LONG_BYTES else pack(body, 4)
             more.append((b"content-encoding", b"gzip"))
         await _respond(scope, send, status, more, body)
 
+    async def _posted(
+        self, scope: Message, headers: Mapping[str, str], receive: Receive, longest: int = _LONGEST_BODY
+    ) -> Json:
+        """The posted JSON document. Raises: ApiError, Disconnected."""
+        if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+            # A form of another page can send no JSON without a preflight.
+            raise ApiError("BadRequest", "The console's actions are posted as application/json.", status=415)
+        body = await Incoming("POST", scope["path"], "", headers, receive, longest).body()
+        try:
+            document = await self._in_thread(parse_json, body) if len(body) > _LONG_BYTES else parse_json(body)
+        except JsonTextError as problem:
+            raise ApiError("BadRequest", f"The request is not JSON: {problem}") from None
+        if document is None:
+            raise ApiError("BadRequest", "The request must be a JSON object.")
+        return document
 
-async def _posted(scope: Message, headers: Mapping[str, str], receive: Receive, longest: int = _LONGEST_BODY) -> Json:
-    """The posted JSON document. Raises: ApiError, Disconnected."""
-    if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-        # A form of another page can send no JSON without a preflight.
-        raise ApiError("BadRequest", "The console's actions are posted as application/json.", status=415)
-    body = await Incoming("POST", scope["path"], "", headers, receive, longest).body()
-    try:
-        document = await asyncio.to_thread(parse_json, body) if len(body) > _LONG_BYTES else parse_json(body)
-    except JsonTextError as problem:
-        raise ApiError("BadRequest", f"The request is not JSON: {problem}") from None
-    if document is None:
-        raise ApiError("BadRequest", "The request must be a JSON object.")
-    return document
+    async def _in_thread(self, work: Callable[[*Ts], T], *given: *Ts) -> T:
+        """The result of work that would hold up the loop."""
+        with self.app.clock.busy():
+            return await asyncio.to_thread(work, *given)
 
 
 async def _gone(receive: Receive) -> None:
