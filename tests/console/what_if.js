@@ -57,7 +57,7 @@ async function walk(page) {
   await text.waitFor();
   // While the text of a version is read no other is chosen: what is replayed is what stands there.
   const answer = promised();
-  await page.route('**/console/api/call', async (route) => {
+  await page.route(/\/console\/api\/call(\?|$)/, async (route) => {
     // The list of versions may still be on its way.
     if (route.request().postDataJSON().operation.startsWith('Describe')) await answer.promise;
     await route.continue();
