@@ -27,6 +27,10 @@ async function answerTask() {
 async function walk(page, look) {
   const name = `live-${look.name.replace(' ', '-')}`;
   await page.goto(`${address}/console/machines`);
+  // A letter without a g before it leads nowhere, also when the page has just been loaded.
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await page.keyboard.press('l');
+  const stayed = new URL(page.url()).pathname;
   await page.goto(`${address}/console/executions`);
   await page.locator('tbody tr, .empty').first().waitFor();
   const { executionArn: arn } = await aws('AWSStepFunctions.StartExecution', { stateMachineArn: machine, name, input: '{}' });
@@ -92,7 +96,7 @@ async function walk(page, look) {
   await page.keyboard.press('g');
   await page.keyboard.press('l');
   await page.getByRole('heading', { name: 'Limits' }).waitFor();
-  return { waits, inspected, followed, refused, vanished, events: events.length };
+  return { stayed, waits, inspected, followed, refused, vanished, events: events.length };
 }
 
 function hide(page, hidden) {

@@ -63,6 +63,10 @@ def test_what_was_read_stays_when_a_later_read_is_refused(report):
         assert shown["vanished"] == 0
 
 
+def test_a_letter_alone_leads_to_no_other_page(report):
+    assert {shown["stayed"] for shown in report["shown"].values()} == {"/console/machines"}
+
+
 def test_a_page_that_is_scrubbed_counts_what_is_new(report):
     for shown in report["shown"].values():
         inspected, known = shown["inspected"], shown["inspected"]["known"]

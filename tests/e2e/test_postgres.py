@@ -49,5 +49,12 @@ def test_an_execution_outlives_a_killed_server(tmp_path):
         assert {path.name for path in (tmp_path / "data").glob("*")} <= {"metrics", "lock", "store-id"}
     finally:
         assert second.stop() == 0
-    with pytest.raises(AssertionError, match="other is not the data folder of the database postgresql://"):
-        Server(tmp_path / "other", *options)
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "store-id").write_text("0" * 32 + "\n")
+    with pytest.raises(AssertionError, match="do not belong together"):
+        Server(foreign, *options)
+    # The database has all bytes, so that a new folder will do.
+    third = Server(tmp_path / "new", *options)
+    assert json.loads(ended(third.client(), arn)["output"]) == {"a": 1}
+    assert third.stop() == 0

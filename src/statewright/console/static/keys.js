@@ -18,7 +18,8 @@ export function isTyping(target) {
   return element instanceof HTMLElement && (/^(INPUT|TEXTAREA|SELECT)$/.test(element.tagName) || element.isContentEditable) && !(element instanceof HTMLInputElement && /^(checkbox|radio|range)$/.test(element.type));
 }
 
-let sinceG = 0;
+// By the clock of events, which begins with the page.
+let sinceG = -Infinity;
 
 addEventListener('keydown', (event) => {
   if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k') {
@@ -28,7 +29,7 @@ addEventListener('keydown', (event) => {
   }
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || isTyping(event.target) || document.querySelector('dialog[open]')) return;
   const isAfterG = event.timeStamp - sinceG < PATIENCE_MS;
-  sinceG = 0;
+  sinceG = -Infinity;
   if (isAfterG && event.key in GOES) {
     const page = GOES[event.key];
     if (!Object.hasOwn(PAGES, page)) return;
