@@ -23,7 +23,7 @@ from statewright.api.app import Api
 from statewright.api.http.connections import ConnectionTimeouts
 from statewright.api.http.listening import CannotListen, Listener, bind, listener
 from statewright.api.prometheus import Sample
-from statewright.api.standby import REFUSAL, Door, NoPages
+from statewright.api.standby import REFUSAL, NoPages, SwitchableApp
 from statewright.assembly import NO_HOOKS, Hooks, System, assemble
 from statewright.clock import RealClock
 from statewright.config import DEFAULT_PORT, Config
@@ -46,7 +46,7 @@ from statewright.hosting.setup import (
     own_address,
 )
 from statewright.hosting.shared_folder import SharedFolder
-from statewright.hosting.standby import Demotion, LeaseWait, Standing, Waiting, become_standby, reap, received_port
+from statewright.hosting.standby import Demotion, LeaseWait, StoreState, Waiting, become_standby, reap, received_port
 from statewright.stopping import StopDeadline
 from statewright.stores import fail_points
 from statewright.stores.memory.store import MemoryStore
@@ -233,7 +233,7 @@ class _Process:
         """Report that it serves."""
         return Ready(self.endpoint, self.place, os.getpid(), self._isolation)
 
-    def listen(self, api: Api | Door, on_open: Callable[[], None], on_stop: Callable[[], None]) -> Listener:
+    def listen(self, api: Api | SwitchableApp, on_open: Callable[[], None], on_stop: Callable[[], None]) -> Listener:
         """Make the server of the port, which runs from then on."""
         self._listens = listener(api, on_open, self.options.timeouts, on_stop)
         return self._listens
@@ -303,7 +303,7 @@ class _Process:
 
 
 class _Standby:
-    """A process that is either the standby or serves: whichever it has been since its start or its last demotion."""
+    """A process that is the standby until it takes over, and serves from then on."""
 
     def __init__(
         self,
@@ -328,9 +328,9 @@ class _Standby:
         self._front = self._rehearsal.api
         self._front.draining, self._front.refusal = True, REFUSAL
         self._front.standing, self._front.pages, self._front.sampler = lambda: "standby", NoPages(), _samples_of_standby
-        self._front.store_state = lambda: "unchecked" if self._wait.standing.is_answering else "unavailable"
-        self._door = Door(self._front)
-        self._listens = process.listen(self._door, lambda: None, self._end)
+        self._front.store_state = lambda: "unchecked" if self._wait.store_state.is_answering else "unavailable"
+        self._switchable = SwitchableApp(self._front)
+        self._listens = process.listen(self._switchable, lambda: None, self._end)
         self._demotion = Demotion(self._clock, self._shut, lambda: become_standby(process.listening))
 
     async def run(self) -> None:
@@ -373,20 +373,16 @@ class _Standby:
             return
         if self._listens.should_exit or self._demotion.reason is not None:
             return
-        self._door.app = inside.api
-        late_ms, before = self._clock.now_ms() - self._wait.free_since_ms, self._wait.standing.owner
+        self._switchable.app = inside.api
+        late_ms, before = self._clock.now_ms() - self._wait.free_since_ms, self._wait.store_state.owner
         if before is not None:
             log.info("took over from %s: ready %.2f s after the end of its lease", before, late_ms / 1_000)
         self._on_ready(self._process.ready())
         inside.check.begin(self._process.store, self._process.place)
         collect_garbage_rarely()
 
-    def _announce_wait(self, standing: Standing) -> None:
+    def _announce_wait(self, standing: StoreState) -> None:
         process = self._process
-        log.info(
-            "standby: the folder %s must be the one that the server in use has: the code of functions and objects of "
-            "more than 16 KiB are files in it", process.options.data,
-        )  # fmt: skip
         self._on_standby(Waiting(process.endpoint, process.place, os.getpid(), standing.owner))
 
     def _standing(self) -> str:
@@ -398,7 +394,7 @@ class _Standby:
         return "ready"
 
     def _shut(self) -> None:
-        self._door.app = self._front
+        self._switchable.app = self._front
         if self._inside is not None:
             self._inside.api.refusal = REFUSAL
             self._inside.api.drain()

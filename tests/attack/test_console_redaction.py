@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -73,11 +72,11 @@ def runs(server: Server) -> dict[str, str]:
         found[name] = sfn.start_execution(
             stateMachineArn=made["stateMachineArn"], name=name, input=json.dumps(given)
         )["executionArn"]  # fmt: skip
-        ended(sfn, found[name])
+        started_ms = round(ended(sfn, found[name])["startDate"].timestamp() * 1000)
     logs = server.client("logs")
     logs.create_log_group(logGroupName=GROUP)
     logs.create_log_stream(logGroupName=GROUP, logStreamName="one")
-    events = [{"timestamp": round(time.time() * 1000), "message": f"sign in with password: {LOGGED}"}]
+    events = [{"timestamp": started_ms, "message": f"sign in with password: {LOGGED}"}]
     logs.put_log_events(logGroupName=GROUP, logStreamName="one", logEvents=events)
     return found
 

@@ -21,8 +21,8 @@ class Application(Protocol):
         """Refuse new calls, and end those that wait."""
 
 
-class Door:
-    """The application of a port for as long as the port is open: whichever it is at the time."""
+class SwitchableApp:
+    """The application of a port for as long as that is open: hands each request to `app`, which may be replaced."""
 
     def __init__(self, app: Application) -> None:
         self.app = app

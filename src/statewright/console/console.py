@@ -11,7 +11,7 @@ import gzip
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeVar, TypeVarTuple
+from typing import Final
 from urllib.parse import parse_qsl
 
 from statewright import chance
@@ -19,6 +19,7 @@ from statewright.api.errors import status_of
 from statewright.api.operations import App
 from statewright.api.protocols.wire import Disconnected, Incoming, Message, Receive
 from statewright.api.streaming import Send, close
+from statewright.background import in_thread
 from statewright.console.asked import Answer as Reply
 from statewright.console.asked import Asked, Caller, File, Lines
 from statewright.console.assets import PAGE, assets
@@ -26,9 +27,6 @@ from statewright.console.project import ProjectBoard
 from statewright.console.signing_in.sign_in import HOW, SIGN_IN, SignIn
 from statewright.errors import ApiError, StoreError, shortage
 from statewright.payload import Json, JsonObject, JsonTextError, dump_json, parse_json
-
-T = TypeVar("T")
-Ts = TypeVarTuple("Ts")
 
 log = logging.getLogger("statewright.console")
 
@@ -175,7 +173,7 @@ class ConsoleApp:
                 return
         body = file.body
         if len(body) > _PACKED_BYTES and "gzip" in headers.get("accept-encoding", ""):
-            body = await self._in_thread(gzip.compress, body, 4)
+            body = await in_thread(self.app.clock, lambda: gzip.compress(file.body, 4))
             more += [(b"content-encoding", b"gzip"), (b"vary", b"accept-encoding")]
         await _respond(scope, send, 200, more, body, safe)
 
@@ -241,10 +239,14 @@ class ConsoleApp:
         if status == 401:
             more.append((b"www-authenticate", b"Bearer"))
         if len(body) > _PACKED_BYTES and "gzip" in headers.get("accept-encoding", ""):
-            pack = gzip.compress
-            body = await self._in_thread(pack, body, 4) if len(body) > _LONG_BYTES else pack(body, 4)
+            body = await self._packed(body)
             more.append((b"content-encoding", b"gzip"))
         await _respond(scope, send, status, more, body)
+
+    async def _packed(self, body: bytes) -> bytes:
+        if len(body) <= _LONG_BYTES:
+            return gzip.compress(body, 4)
+        return await in_thread(self.app.clock, lambda: gzip.compress(body, 4))
 
     async def _posted(
         self, scope: Message, headers: Mapping[str, str], receive: Receive, longest: int = _LONGEST_BODY
@@ -255,17 +257,16 @@ class ConsoleApp:
             raise ApiError("BadRequest", "The console's actions are posted as application/json.", status=415)
         body = await Incoming("POST", scope["path"], "", headers, receive, longest).body()
         try:
-            document = await self._in_thread(parse_json, body) if len(body) > _LONG_BYTES else parse_json(body)
+            document = (
+                await in_thread(self.app.clock, lambda: parse_json(body))
+                if len(body) > _LONG_BYTES
+                else parse_json(body)
+            )
         except JsonTextError as problem:
             raise ApiError("BadRequest", f"The request is not JSON: {problem}") from None
         if document is None:
             raise ApiError("BadRequest", "The request must be a JSON object.")
         return document
-
-    async def _in_thread(self, work: Callable[[*Ts], T], *given: *Ts) -> T:
-        """The result of work that would hold up the loop."""
-        with self.app.clock.busy():
-            return await asyncio.to_thread(work, *given)
 
 
 async def _gone(receive: Receive) -> None:

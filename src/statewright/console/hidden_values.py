@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from statewright.background import in_thread
 from statewright.console.redaction import Redactor, RunRedaction, Values
 from statewright.engine.engine import Engine
 from statewright.engine.executions.history_pages import decode_page
@@ -53,8 +54,7 @@ class HiddenValues:
             # A point read of SQLite does not let the loop go on by itself.
             await asyncio.sleep(0)
         else:
-            with self.engine.clock.busy():
-                found = await asyncio.to_thread(self._in, pages)
+            found = await in_thread(self.engine.clock, lambda: self._in(pages))
         if stopped_ms is not None and (found is None or found.size <= KEPT_CHARACTERS):
             self._kept[key] = found
             if len(self._kept) > KEPT:

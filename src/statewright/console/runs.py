@@ -99,8 +99,7 @@ class Runs:
     async def _with_definition(self, arn: str) -> tuple[ExecutionView, _Kept, Json]:
         engine = self.engine
         shown = await self._shown(arn)
-        label = parse_arn(shown.map_run_arn).label if shown.map_run_arn else None
-        revision = await engine.machines.describe_revision(shown.machine_id, shown.revision_id, label)
+        revision = await engine.machines.describe_revision(shown.machine_id, shown.revision_id, shown.map_label)
         kept = await self._grown(shown)
         return shown, kept, self.redactor.value(parse_json(revision.definition))
 

@@ -40,7 +40,7 @@ log = logging.getLogger("statewright.server")
 
 
 class LeasedStore(Protocol):
-    """A store that belongs to whichever process has its lease."""
+    """A store that belongs to the process that has its lease."""
 
     async def look(self) -> Seen:
         """See who has the lease. Raises: Unavailable, StoreError."""
@@ -50,7 +50,7 @@ class LeasedStore(Protocol):
 
 
 @dataclass(slots=True)
-class Standing:
+class StoreState:
     """The store as a standby last saw it."""
 
     owner: str | None = None
@@ -89,9 +89,9 @@ class LeaseWait:
         owner: str,
         *,
         was_owner: bool = False,
-        on_wait: Callable[[Standing], None] = lambda _: None,
+        on_wait: Callable[[StoreState], None] = lambda _: None,
     ) -> None:
-        self.standing = Standing()
+        self.store_state = StoreState()
         self.free_since_ms = 0
         """Since when the lease that was taken was free, by `clock`: its end, or the look that found it released."""
         self._store = store
@@ -99,7 +99,7 @@ class LeaseWait:
         self._place = place
         self._owner = owner
         self._is_waiting = was_owner
-        self._on_wait: Callable[[Standing], None] | None = on_wait
+        self._on_wait: Callable[[StoreState], None] | None = on_wait
         self._stopping = asyncio.Event()
 
     async def taken(self) -> bool:
@@ -141,29 +141,29 @@ class LeaseWait:
 
     def _note_owner(self, owner: str | None) -> None:
         self._is_waiting = True
-        if owner != self.standing.owner:
+        if owner != self.store_state.owner:
             log.info(
                 "standby: the store %s is in use by %s; this server takes over when that one's lease ends",
                 self._place, owner,
             )  # fmt: skip
-            self.standing.owner = owner
+            self.store_state.owner = owner
         self._tell()
 
     def _note_outage(self, problem: Unavailable) -> None:
-        if self.standing.is_answering:
+        if self.store_state.is_answering:
             log.warning("standby: %s; this server waits for it", problem)
-            self.standing.is_answering = False
+            self.store_state.is_answering = False
         self._tell()
 
     def _note_answer(self) -> None:
-        if not self.standing.is_answering:
+        if not self.store_state.is_answering:
             log.info("standby: the store %s answers again", self._place)
-            self.standing.is_answering = True
+            self.store_state.is_answering = True
 
     def _tell(self) -> None:
         tell, self._on_wait = self._on_wait, None
         if tell is not None:
-            tell(self.standing)
+            tell(self.store_state)
 
 
 class Demotion:
@@ -252,7 +252,7 @@ def become_standby(port: socket.socket) -> NoReturn:
 
 
 def _close_others_at_exec() -> None:
-    """Let no descriptor but those of the standard streams pass to the next image, whichever library has opened it."""
+    """Let no descriptor pass to the next image but those of the standard streams, none of a library either."""
     try:
         numbers = [int(name) for name in os.listdir("/dev/fd")]
     except (OSError, ValueError):

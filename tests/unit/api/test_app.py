@@ -14,7 +14,7 @@ from statewright.api.app import Api
 from statewright.api.operations import App, Call, find, operation, registered
 from statewright.api.protocols import json10
 from statewright.api.services import SERVICES
-from statewright.api.standby import REFUSAL, Door, NoPages
+from statewright.api.standby import REFUSAL, NoPages, SwitchableApp
 from statewright.config import Config
 from statewright.errors import ApiError, Unavailable
 from tests.unit.api.asgi import Reply, call, exchange, make_api, request, scope_of
@@ -168,17 +168,17 @@ def test_health_says_what_the_server_is(standing: str, status: int):
 
 def test_a_standby_refuses_every_call_and_has_no_pages():
     front = make_api(draining=True, refusal=REFUSAL, standing=lambda: "standby", pages=NoPages())
-    door = Door(front)
-    reply = call(door, "ListActivities", {})
+    app = SwitchableApp(front)
+    reply = call(app, "ListActivities", {})
     assert (reply.status, reply.json) == (503, {"__type": "ServiceUnavailable", "message": REFUSAL})
-    assert request(door, path="/time-scale", method="PUT", body=b"2").status == 503
-    assert request(door, path="/_apis/abc/x", method="GET").status == 503
-    page = request(door, path="/console", method="GET")
+    assert request(app, path="/time-scale", method="PUT", body=b"2").status == 503
+    assert request(app, path="/_apis/abc/x", method="GET").status == 503
+    page = request(app, path="/console", method="GET")
     assert (page.status, b"standby" in page.body) == (503, True)
-    door.app = make_api(standing=lambda: "ready")
-    assert request(door, path="/health", method="GET").json["status"] == "ready"
-    door.drain()
-    assert request(door, path="/health", method="GET").json["status"] == "draining"
+    app.app = make_api(standing=lambda: "ready")
+    assert request(app, path="/health", method="GET").json["status"] == "ready"
+    app.drain()
+    assert request(app, path="/health", method="GET").json["status"] == "draining"
 
 
 def test_metrics_count_calls_by_how_they_end():

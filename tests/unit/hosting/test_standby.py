@@ -13,7 +13,7 @@ import pytest
 from statewright.clock import RealClock
 from statewright.errors import InUse, StoreError, Unavailable
 from statewright.hosting import standby
-from statewright.hosting.standby import Demotion, LeaseWait, Standing, received_port
+from statewright.hosting.standby import Demotion, LeaseWait, StoreState, received_port
 from statewright.stores.postgres.watching import Seen
 from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.deadlines import PATIENCE_SECONDS
@@ -54,11 +54,11 @@ class Database:
 
 def waited(
     make: Callable[[VirtualClock], Database], *, was_owner: bool = False, stop_ms: int | None = None
-) -> tuple[Database, LeaseWait, bool, list[Standing]]:
+) -> tuple[Database, LeaseWait, bool, list[StoreState]]:
     """A wait in virtual time, from its start to its end."""
-    told: list[Standing] = []
+    told: list[StoreState] = []
 
-    async def scenario(clock: VirtualClock) -> tuple[Database, LeaseWait, bool, list[Standing]]:
+    async def scenario(clock: VirtualClock) -> tuple[Database, LeaseWait, bool, list[StoreState]]:
         database = make(clock)
         wait = LeaseWait(database, clock, "db", "pid 2 on two", was_owner=was_owner, on_wait=told.append)
         if stop_ms is not None:
@@ -87,7 +87,7 @@ def test_the_lease_of_a_dead_owner_is_taken_when_it_ends(dies_ms: int) -> None:
 def test_an_owner_that_lives_is_left_alone() -> None:
     database, wait, taken, told = waited(lambda clock: Database(clock, 10**9), stop_ms=3_600_000)
     assert (taken, database.taken_ms, database.owner) == (False, None, "pid 1 on one")
-    assert (len(told), wait.standing.owner) == (1, "pid 1 on one")
+    assert (len(told), wait.store_state.owner) == (1, "pid 1 on one")
     # Five statements a second, whatever the length of the lease.
     assert database.looks <= 3_600 * 5 + 1
 
@@ -111,7 +111,7 @@ def test_a_store_that_does_not_answer_refuses_a_start() -> None:
 
 def test_a_process_that_was_up_outlives_an_outage() -> None:
     database, wait, taken, told = waited(lambda clock: Database(clock, 0, range(10_000)), was_owner=True)
-    assert (taken, len(told), wait.standing.is_answering) == (True, 1, True)
+    assert (taken, len(told), wait.store_state.is_answering) == (True, 1, True)
     assert database.taken_ms is not None
     assert database.taken_ms >= 10_000
 

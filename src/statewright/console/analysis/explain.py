@@ -122,8 +122,7 @@ async def looked_up(console: Console, arn: str) -> LookedUp:
     head = Head.decode(row.head)
     view = engine.listing.view(row)
     identity = head.identity(view.name, console.app_of_arn(arn).config.region)
-    label = view.map_run_arn.rpartition("/")[2].partition(":")[0] if view.map_run_arn else None
-    text = (await engine.machines.describe_revision(view.machine_id, view.revision_id, label)).definition
+    text = (await engine.machines.describe_revision(view.machine_id, view.revision_id, view.map_label)).definition
     await worked_on(engine.clock, text, program_of, text, True)
     return LookedUp(runs, text, identity)
 

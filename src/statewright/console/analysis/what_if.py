@@ -50,7 +50,7 @@ async def what_if(console: Console, asked: Asked) -> JsonObject:
     row = await engine.names.row_of(arn)
     shown = engine.listing.view(row)
     own = await _own_definition(app, shown)
-    other = await _other_definition(app, asked, own, _label(shown))
+    other = await _other_definition(app, asked, own, shown.map_label)
     question = await _question(app, row, shown, own, other, _mocks(body))
     return await engine.heavy.run_bounded(replays.what_if, question)
 
@@ -116,13 +116,8 @@ def _reads_secrets(definition: str) -> bool:
     return "secretsmanager" in definition.lower()
 
 
-def _label(shown: ExecutionView) -> str | None:
-    """The label of the distributed Map that an execution is a child of."""
-    return parse_arn(shown.map_run_arn).label if shown.map_run_arn else None
-
-
 async def _own_definition(app: App, shown: ExecutionView) -> str:
-    revision = await app.engine.machines.describe_revision(shown.machine_id, shown.revision_id, _label(shown))
+    revision = await app.engine.machines.describe_revision(shown.machine_id, shown.revision_id, shown.map_label)
     return revision.definition
 
 

@@ -81,8 +81,9 @@ async def _definition(console: Console, arn: str) -> Json:
     if parsed.kind == EXECUTION:
         engine = console.app_of_run(arn).engine
         execution = await engine.describe(arn)
-        label = parse_arn(execution.map_run_arn).label if execution.map_run_arn else None
-        revision = await engine.machines.describe_revision(execution.machine_id, execution.revision_id, label)
+        revision = await engine.machines.describe_revision(
+            execution.machine_id, execution.revision_id, execution.map_label
+        )
         return console.redactor.value(parse_json(revision.definition))
     app = console.app_in(parsed.region)
     if parsed.rest is not None and not parsed.is_version:

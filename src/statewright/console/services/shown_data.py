@@ -1,7 +1,7 @@
 """Users' data on pages of services: variables, values with a name, items of tables, lines of logs.
 
 With hidden payloads none of it is shown. Otherwise the patterns hold for it (`redaction`). Variables whose names speak
-of secrets, or whose values have a password in an address, are left out whatever the settings say.
+of secrets, or whose values have a password in an address, are left out with any settings.
 """
 
 from __future__ import annotations

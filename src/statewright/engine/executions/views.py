@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from statewright.arn import parse_arn
 from statewright.formats import Compact
 from statewright.interpreter.state import ExecutionState, Identity
 from statewright.limits import AWS, Limits
@@ -144,6 +145,11 @@ class ExecutionView:
     redrive_status: str
     redrive_reason: str | None
     quarantine: str | None
+
+    @property
+    def map_label(self) -> str | None:
+        """The label of the distributed Map that the execution is a child of."""
+        return parse_arn(self.map_run_arn).label if self.map_run_arn else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,10 +109,10 @@ class PostgresBlobs:
         lease = opened.lease
         lease.check()
         behind_fence = (lease.owner, lease.epoch, *given)
-        found = opened.to_write.run(lambda on: run(on, _SQL[statement], behind_fence).fetchone())
+        found = opened.write_connections.run(lambda on: run(on, _SQL[statement], behind_fence).fetchone())
         if found is None or not found[0]:
             raise lease.taken_over()
         return found[1:]
 
     def _read(self, statement: str, *given: object) -> list[SqlRow]:
-        return self._database.opened.to_read.run(lambda on: run(on, _SQL[statement], given).fetchall())
+        return self._database.opened.read_connections.run(lambda on: run(on, _SQL[statement], given).fetchall())

@@ -19,6 +19,7 @@ from statewright.stores.postgres.connection import (
     Connection,
     connect,
     explained,
+    has_table,
     migrate,
     place_of,
     run,
@@ -95,7 +96,7 @@ class PostgresDatabase:
         if self._identity is not None:
             with explained(self.place), connect(self._address, WRITE_TIMEOUT_MS) as connection:
                 # A database without these tables is checked once they are there, with the lease.
-                if connection.execute("SELECT to_regclass('store_identity')").fetchone() != (None,):
+                if has_table(connection, "store_identity"):
                     self._identity.check(connection)
         self._is_examined = True
 
@@ -106,7 +107,6 @@ class PostgresDatabase:
         if self._identity is None:
             return Lease(self._address, self.place, owner)
         with explained(self.place), connect(self._address, WRITE_TIMEOUT_MS) as connection:
-            self._identity.check(connection)
             lease = Lease(self._address, self.place, owner)
             try:
                 self._identity.adopt(connection, lease)
@@ -135,9 +135,9 @@ class OpenDatabase:
     def __init__(self, address: str, place: str, lease: Lease, clock: Clock | None) -> None:
         self.lease = lease
         self.writers = Writers(address, place, lease, clock)
-        self.to_write = ConnectionPool(address, place, WRITE_TIMEOUT_MS)
+        self.write_connections = ConnectionPool(address, place, WRITE_TIMEOUT_MS)
         """For threads other than those of `writers`: these write blobs."""
-        self.to_read = ConnectionPool(address, place, READ_TIMEOUT_MS)
+        self.read_connections = ConnectionPool(address, place, READ_TIMEOUT_MS)
         self._address = address
         self._place = place
         self._clock = clock
@@ -182,8 +182,8 @@ class OpenDatabase:
 
     def _end(self) -> None:
         self._pool.shutdown()
-        self.to_write.close()
-        self.to_read.close()
+        self.write_connections.close()
+        self.read_connections.close()
         for connection in self._connections:
             connection.close()
         # Last, because another process may take the store from now on.

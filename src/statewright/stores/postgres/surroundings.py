@@ -23,7 +23,7 @@ ROUNDS: Final = 3
 """How often a connection through a pooler is asked which backend it has."""
 _NOT_SYNCHRONOUS: Final = ("off", "local")
 
-_SQL: Final = statements("postgres_standby")
+_SQL: Final = statements("postgres_surroundings")
 
 log = logging.getLogger("statewright.server")
 

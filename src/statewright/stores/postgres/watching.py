@@ -11,7 +11,7 @@ from psycopg import errors as failures
 from statewright.stores.postgres.connection import WRITE_TIMEOUT_MS, Connection, connect, explained, run
 from statewright.stores.statements import statements
 
-_SQL: Final = statements("postgres_standby")
+_SQL: Final = statements("postgres_lease")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +45,13 @@ class LeaseWatch:
             if self._connection is None:
                 self._connection = connect(self._address, WRITE_TIMEOUT_MS)
             try:
-                found = run(self._connection, _SQL["seen"]).fetchone()
+                found = run(self._connection, _SQL["look"]).fetchone()
             except failures.UndefinedTable:
                 return Seen()
             except psycopg.Error:
                 self.close()
                 raise
-        return Seen() if found is None else Seen(found[0], int(found[1]))
+        return Seen() if found is None else Seen(found[0], found[1] - found[2])
 
     def close(self) -> None:
         """Close the connection; the next look opens another one."""

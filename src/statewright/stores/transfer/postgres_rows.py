@@ -36,7 +36,8 @@ from statewright.stores.postgres.identity import Identity
 from statewright.stores.postgres.lease import Lease
 from statewright.stores.protocol import MAP_RUNS
 from statewright.stores.statements import SqlRow
-from statewright.stores.transfer.mapping import AS_FILES, OBJECT_FILES, TABLES, Table
+from statewright.stores.transfer.mapping import AS_FILES, TABLES, Table
+from statewright.stores.transfer.rows import SqlRows
 
 _SETTINGS: Final = (
     # A large table takes long, and the other store may make this one wait.
@@ -61,28 +62,12 @@ _COMPLETE: Final = (
 )
 
 
-class DatabaseRows:
+class DatabaseRows(SqlRows):
     """See `rows.Rows`: what the transaction of a connection sees."""
 
     def __init__(self, connection: Connection, place: str) -> None:
         self._connection = connection
         self._place = place
-
-    def count(self, table: Table) -> int:
-        """See `rows.Rows.count`."""
-        return self._number(f"SELECT count(*) FROM {table.name}")
-
-    def sorted_rows(self, table: Table) -> Generator[SqlRow, None, None]:
-        """See `rows.Rows.sorted_rows`."""
-        return self._found(f"SELECT {table.listed} FROM {table.name} ORDER BY {table.order}")
-
-    def rows(self, table: Table) -> Generator[SqlRow, None, None]:
-        """See `rows.Rows.rows`."""
-        return self._found(f"SELECT {table.listed} FROM {table.name}")
-
-    def object_files(self) -> list[int]:
-        """See `rows.Rows.object_files`."""
-        return sorted({row[0] for row in self._found(" UNION ALL ".join(OBJECT_FILES))})
 
     def blob_sizes(self) -> dict[str, int]:
         """See `rows.Rows.blob_sizes`."""
@@ -92,15 +77,6 @@ class DatabaseRows:
     def blob_pieces(self) -> Generator[SqlRow, None, None]:
         """See `rows.Rows.blob_pieces`."""
         return self._found("SELECT name, n, body FROM blob ORDER BY name, n")
-
-    def epoch(self) -> int:
-        """See `rows.Rows.epoch`."""
-        return self._number("SELECT coalesce(max(epoch), 0) FROM shard")
-
-    def _number(self, statement: str) -> int:
-        with explained(self._place):
-            found = self._connection.execute(statement.encode()).fetchone()
-        return int(found[0]) if found is not None else 0
 
     def _found(self, statement: str) -> Generator[SqlRow, None, None]:
         # With COPY the rows come as they are read; the answer to a query would be kept whole.

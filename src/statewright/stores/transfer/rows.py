@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import marshal
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -20,7 +21,7 @@ from typing import Final, Protocol
 from statewright.errors import StoreError
 from statewright.stores import fail_points
 from statewright.stores.statements import SqlRow
-from statewright.stores.transfer.mapping import TABLES, Table
+from statewright.stores.transfer.mapping import OBJECT_FILES, TABLES, Table
 
 STEP_ROWS: Final = 1_000
 """Rows between two reports of progress."""
@@ -54,6 +55,38 @@ class Rows(Protocol):
 
     def epoch(self) -> int:
         """The epoch of the last owner. Raises: StoreError."""
+
+
+class SqlRows(ABC):
+    """Rows as statements read them that both kinds of stores understand."""
+
+    @abstractmethod
+    def _found(self, statement: str) -> Generator[SqlRow, None, None]:
+        """The rows of a statement, as they are read. Raises: StoreError."""
+
+    def count(self, table: Table) -> int:
+        """See `Rows.count`."""
+        return self._number(f"SELECT count(*) FROM {table.name}")
+
+    def sorted_rows(self, table: Table) -> Generator[SqlRow, None, None]:
+        """See `Rows.sorted_rows`."""
+        return self._found(f"SELECT {table.listed} FROM {table.name} ORDER BY {table.order}")
+
+    def rows(self, table: Table) -> Generator[SqlRow, None, None]:
+        """See `Rows.rows`."""
+        return self._found(f"SELECT {table.listed} FROM {table.name}")
+
+    def object_files(self) -> list[int]:
+        """See `Rows.object_files`."""
+        return sorted({row[0] for row in self._found(" UNION ALL ".join(OBJECT_FILES))})
+
+    def epoch(self) -> int:
+        """See `Rows.epoch`."""
+        return self._number("SELECT coalesce(max(epoch), 0) FROM shard")
+
+    def _number(self, statement: str) -> int:
+        [(number,)] = self._found(statement)
+        return int(number)
 
 
 class EmptyStore(Protocol):

@@ -20,7 +20,8 @@ from statewright.stores.sqlite.file import (
     refuse_others,
 )
 from statewright.stores.statements import SqlRow
-from statewright.stores.transfer.mapping import OBJECT_FILES, Table
+from statewright.stores.transfer.mapping import Table
+from statewright.stores.transfer.rows import SqlRows
 
 _COUNT: Final = (
     "INSERT INTO execution_count (machine, status, shard, n) "
@@ -31,29 +32,12 @@ _COUNT: Final = (
 )
 
 
-class FileRows:
+class FileRows(SqlRows):
     """See `rows.Rows`: a file that no process writes, or a backup."""
 
     def __init__(self, connection: sqlite3.Connection, file: Path) -> None:
         self._connection = connection
         self._file = file
-
-    def count(self, table: Table) -> int:
-        """See `rows.Rows.count`."""
-        with explained(self._file):
-            return int(self._connection.execute(f"SELECT count(*) FROM {table.name}").fetchone()[0])
-
-    def sorted_rows(self, table: Table) -> Generator[SqlRow, None, None]:
-        """See `rows.Rows.sorted_rows`."""
-        return self._found(f"SELECT {table.listed} FROM {table.name} ORDER BY {table.order}")
-
-    def rows(self, table: Table) -> Generator[SqlRow, None, None]:
-        """See `rows.Rows.rows`."""
-        return self._found(f"SELECT {table.listed} FROM {table.name}")
-
-    def object_files(self) -> list[int]:
-        """See `rows.Rows.object_files`."""
-        return sorted({row[0] for row in self._found(" UNION ALL ".join(OBJECT_FILES))})
 
     def blob_sizes(self) -> dict[str, int]:
         """See `rows.Rows.blob_sizes`."""
@@ -62,11 +46,6 @@ class FileRows:
     def blob_pieces(self) -> Generator[SqlRow, None, None]:
         """See `rows.Rows.blob_pieces`."""
         yield from ()
-
-    def epoch(self) -> int:
-        """See `rows.Rows.epoch`."""
-        with explained(self._file):
-            return int(self._connection.execute("SELECT coalesce(max(epoch), 0) FROM shard").fetchone()[0])
 
     def _found(self, statement: str) -> Generator[SqlRow, None, None]:
         # The cursor reads as it goes: nothing of the table is kept.

@@ -1,25 +1,8 @@
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
-import pytest
-
-from statewright.stores.sqlite.store import SqliteStore
 from tests.unit.cli.conftest import Run
-
-
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    folder = tmp_path / "data"
-
-    async def make() -> None:
-        store = SqliteStore(folder)
-        await store.open("test")
-        await store.close()
-
-    asyncio.run(make())
-    return folder
 
 
 def test_a_copy_is_checked_and_never_replaced_by_accident(statewright: Run, data: Path, tmp_path: Path):

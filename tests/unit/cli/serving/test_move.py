@@ -18,19 +18,6 @@ from tests.unit.cli.conftest import Run
 NOWHERE = "postgresql://user:geheim@127.0.0.1:1/none"
 
 
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    folder = tmp_path / "data"
-
-    async def make() -> None:
-        store = SqliteStore(folder)
-        await store.open("test")
-        await store.close()
-
-    asyncio.run(make())
-    return folder
-
-
 @pytest.mark.parametrize(
     ("source", "target", "said"),
     [

@@ -126,6 +126,16 @@ def test_a_forked_child_that_outlives_its_parent_does_not_keep_the_folder(tmp_pa
         FolderLock(tmp_path, "test").release()
 
 
+def test_a_folder_that_is_asked_for_in_vain_costs_no_descriptor(tmp_path):
+    lock = FolderLock(tmp_path, "first")
+    before = set(os.listdir("/dev/fd"))
+    for _ in range(20):
+        with pytest.raises(Unavailable):
+            FolderLock(tmp_path, "second")
+    assert len(os.listdir("/dev/fd")) == len(before)
+    lock.release()
+
+
 @pytest.mark.parametrize(("owner", "told"), [("", "pid {0}"), ("pid {0}", "pid {0}"), ("x", "pid {0} (x)")])
 def test_the_holder_is_named_once(tmp_path, owner, told):
     owner, told = owner.format(os.getpid()), told.format(os.getpid())

@@ -1,7 +1,4 @@
--- What a server asks about a database before it has the lease. Nothing here takes a lock.
-
--- name: seen
-SELECT owner, lease_until_ms - (extract(epoch FROM clock_timestamp()) * 1000)::bigint FROM shard WHERE id = 0
+-- What a server asks about the surroundings of a database: a pooler in front of it, replicas behind it. Takes no lock.
 
 -- name: backend
 SELECT pg_backend_pid()
