@@ -75,6 +75,11 @@ class Scarce:
                 self.start(self.waits, "after")
             except BotoCoreError:
                 return False
+            except ClientError as problem:
+                # A server that lacked memory may answer this until it has ended.
+                if problem.response["ResponseMetadata"]["HTTPStatusCode"] != 503:
+                    raise
+                return False
             return True
 
         until(serves, "the server to serve again")
