@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -55,8 +56,14 @@ def pytest_runtest_makereport(
     skips.judge(report)
     if report.failed:
         for path in deadlines.LOGS.values():
-            report.sections.append((f"End of {path}", path.read_text(errors="replace")[-SHOWN_OF_A_LOG:]))
+            report.sections.append((f"End of {path}", log_end(path)))
     return report
+
+
+def log_end(path: Path) -> str:
+    """The end of a log, without the lines that only say that a call was answered."""
+    lines = path.read_text(errors="replace").splitlines()
+    return "\n".join(line for line in lines if " code=OK " not in line)[-SHOWN_OF_A_LOG:]
 
 
 @pytest.hookimpl(wrapper=True)

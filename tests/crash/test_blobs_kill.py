@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import os
+import select
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,11 @@ def test_bytes_and_rows_agree_after_a_kill(bodies, point, content, tmp_path, mon
     assert server.stop() == 0
 
 
+def is_answered(connection: http.client.HTTPConnection) -> bool:
+    """Whether there is something to read."""
+    return bool(select.select([connection.sock], [], [], 0)[0])
+
+
 @pytest.mark.slow
 def test_a_server_that_was_frozen_and_replaced_leaves_no_bytes_behind(tmp_path):
     """The fence of the blobs: an upload goes on in a server that has lost the store meanwhile."""
@@ -103,20 +109,25 @@ def test_a_server_that_was_frozen_and_replaced_leaves_no_bytes_behind(tmp_path):
     s3 = first.client("s3")
     s3.create_bucket(Bucket="bucket")
 
+    connection = http.client.HTTPConnection("127.0.0.1", first.port, timeout=PATIENCE_SECONDS)
+    written: list[int] = []
+
     def content() -> Iterator[bytes]:
         yield OLD
-        until(lambda: bodies.count() == 1, "the first pieces")
+        until(lambda: bodies.count() == 1 or is_answered(connection), "the first pieces")
+        assert not is_answered(connection), connection.sock.recv(4096)
         # As if the server had been frozen for longer than its lease.
-        with psycopg.connect(address, autocommit=True) as connection:
-            connection.execute("UPDATE shard SET owner = 'another', epoch = epoch + 1")
+        with psycopg.connect(address, autocommit=True) as database:
+            replaced = database.execute("UPDATE shard SET owner = 'another', epoch = epoch + 1").rowcount
+        assert replaced == 1
+        written.append(bodies.count())
         yield OLD
 
-    connection = http.client.HTTPConnection("127.0.0.1", first.port, timeout=PATIENCE_SECONDS)
     with contextlib.suppress(OSError, http.client.HTTPException):
-        connection.request("PUT", "/bucket/key", body=content(), encode_chunked=True,
-                           headers={"Transfer-Encoding": "chunked"})  # fmt: skip
+        connection.request("PUT", "/bucket/key", body=content(), headers={"Content-Length": str(2 * len(OLD))})
         assert connection.getresponse().status >= 500
     connection.close()
+    assert written == [1]
     first.kill()
     bodies.grow_old()
     second = Server(tmp_path / "first", *bodies.options)
