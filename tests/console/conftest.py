@@ -69,6 +69,8 @@ def check_modules(program: str, place: Path) -> None:
 
 
 def run(command: list[str], cwd: Path = HERE) -> str:
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
+    # One program visits many pages.
+    patience = 5 * PATIENCE_SECONDS
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=patience, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -29,3 +29,36 @@ def test_threads_that_end_do_not_take_the_library_with_them():
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
     )
     assert (done.returncode, done.stdout) == (0, "whole\n"), done.stderr
+
+
+FORKING = """
+import os
+from threading import Event, Thread
+from statewright.asl.compile import compile_definition
+
+compiled, stay = Event(), Event()
+
+def work():
+    states = {"A": {"Type": "Pass", "Output": "{% $merge([$states.input, {'a': 1}]) %}", "End": True}}
+    compile_definition({"QueryLanguage": "JSONata", "StartAt": "A", "States": states})
+    compiled.set()
+    stay.wait()
+
+thread = Thread(target=work, daemon=True)
+thread.start()
+compiled.wait()
+child = os.fork()
+if not child:
+    os._exit(0)
+os.waitpid(child, 0)
+stay.set()
+thread.join()
+print("whole")
+"""
+
+
+def test_a_fork_complains_of_nothing_that_other_threads_have_compiled():
+    done = subprocess.run(
+        [sys.executable, "-c", FORKING], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+    )
+    assert (done.stdout, done.stderr) == ("whole\n", "")

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from _thread import _local
 from collections.abc import Callable, Mapping
@@ -148,7 +149,7 @@ class Program:
             code: _Code = (_THREAD.brief if brief else _THREAD.whole)[key]
         except (AttributeError, KeyError):
             kept = "brief" if brief else "whole"
-            programs: dict[object, _Code] = getattr(_THREAD, kept, {})
+            programs: dict[object, _Code] = getattr(_THREAD, kept, None) or _Programs()
             if len(programs) > _MAX_PROGRAMS:
                 programs.clear()
             code = programs[key] = _Code(self._envelope(hiding, check), self.facts, brief=brief)
@@ -203,6 +204,25 @@ class _Code:
         self.compiled = compiled
         self.lent: Callable[[Json], object] = bare.evaluate
         self.converted: Callable[[Any], Json] = bare.evaluate_with_data
+
+
+class _Programs(dict[object, _Code]):
+    """The compiled expressions of one thread."""
+
+    __slots__ = ("process",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.process = os.getpid()
+
+    def __del__(self) -> None:
+        # A forked child has only the thread that forked, and drops what belonged to the others; the library complains
+        # of a drop in another thread than its own, on standard error.
+        if os.getpid() != self.process:
+            _OF_OTHER_THREADS.append(dict(self))
+
+
+_OF_OTHER_THREADS: Final[list[dict[object, _Code]]] = []
 
 
 class _Data:
