@@ -36,7 +36,10 @@ from statewright.events.deliveries import Deliveries
 from statewright.events.delivery_records import POST
 from statewright.files.data_folder import folder_of
 from statewright.integrations.registry import Registry
-from statewright.metrics.recorder import Recorder
+from statewright.metrics.archive import Minutes
+from statewright.metrics.minute_files import MinuteFiles
+from statewright.metrics.minute_rows import MinuteRows
+from statewright.metrics.recorder import MOST_SERIES, Recorder
 from statewright.regions import Accounts, Regions
 from statewright.stores.regional import RegionalStore
 from statewright.stores.store import Store
@@ -211,7 +214,7 @@ class _Common:
         one of the default account. `None` makes this last one, which has the other `accounts`.
         """
         clock, hooks = self.clock, self.hooks
-        metrics = Recorder(clock, data / "metrics" if data is not None else None, partial(_is_owned, store))
+        metrics = Recorder(clock, _minutes(clock, store, data))
         # Asking a virtual system for its address would open its port.
         calls = InnerCalls(None if isinstance(clock, VirtualClock) else self.endpoint)
         is_home = home is None or home.app.account != account
@@ -272,6 +275,14 @@ class _Common:
         engine.subscribe_express(integrations.express_ended)
         integrations.connect(engine)
         return engine
+
+
+def _minutes(clock: Clock, store: Store, data: Path | None) -> Minutes | None:
+    """Where the minutes of metrics are kept: in the store, if its data is elsewhere; None for memory alone."""
+    folder = data / "metrics" if data is not None else None
+    if store.minutes is not None:
+        return MinuteRows(store.minutes, clock, folder, most_names=MOST_SERIES)
+    return MinuteFiles(folder, partial(_is_owned, store)) if folder is not None else None
 
 
 def _is_owned(store: Store) -> bool:

@@ -46,6 +46,8 @@ _FILLS: Final = {
     "message_dedup": f"n % 10, 'dedup-' || n, {_NOW_MS} + n * 100, {_ID}",
     "message_note": f"{_ID}, {_NOW_MS}, 'kind', 'detail'",
     "blob": f"'object/' || to_hex(n / 3), n % 3, {_NOW_MS} + n, '\\x00'",
+    "minute": f"'eu-west-' || n % 4, '0', {_NOW_MS} / 1000 + n / 4 * 60, n / 100, n, '\\x00'",
+    "metric": f"'eu-west-' || n % 4, '0', n / 4, {_NOW_MS} / 1000 + n, '\\x00'",
     "table_item": "n % 20, decode(md5((n / 5)::text), 'hex'), decode(md5(n::text), 'hex'), 100, '{}'",
 }
 """The columns of row `n` of each table, in the order of its schema."""

@@ -66,7 +66,7 @@ def grown() -> Iterator[tuple[Connection, set[str]]]:
 def every_statement() -> dict[str, str]:
     """All statements by file and name; those that write executions as groups of commits put them together."""
     found: dict[str, str] = {f"objects.{name}": text for name, text in TEXTS.items()}
-    for name in ("blobs", "catalogue", "executions", "lease", "queues", "surroundings", "tables"):
+    for name in ("blobs", "catalogue", "executions", "lease", "minutes", "queues", "surroundings", "tables"):
         file = f"postgres_{name}"
         found |= {f"{file}.{statement}": text for statement, text in statements(file).items()}
     for name, commits in groups().items():

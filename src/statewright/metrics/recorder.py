@@ -1,22 +1,23 @@
 """The recorder: the list of metrics, and the ends of their seconds and minutes.
 
 Code that counts holds a `Counter` or a `Gauge` and never reads the clock. The first value of a second sets one timer
-for its end; the first of a minute another. An idle process has none. Reading is `reading.py`, files are `archive.py`.
+for its end; the first of a minute another. An idle process has none. Reading is `reading.py`, and `archive.py` keeps
+minutes.
 
 Bounds: `MOST_SERIES` metrics; seconds for an hour and `MOST_SECONDS_BYTES`, minutes in memory for three hours (where no
-folder keeps them, fifteen days) and `MOST_MINUTES_BYTES`. Beyond a bound on bytes the oldest points are dropped first.
+archive keeps them, fifteen days) and `MOST_MINUTES_BYTES`. Beyond a bound on bytes the oldest points are dropped first.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Final
 
+from statewright.background import in_thread
 from statewright.clock import Clock, Timer
-from statewright.metrics.archive import KEPT_SECONDS, Archive, Name
+from statewright.metrics.archive import KEPT_SECONDS, Archive, Minutes
+from statewright.metrics.blocks import Name
 from statewright.metrics.columns import Column
 from statewright.metrics.points import Point, merged
 from statewright.metrics.series import Counter, Gauge, MetricId, Series
@@ -37,11 +38,10 @@ OnValue = Callable[[int], None]
 
 
 class Recorder:
-    """All metrics of a process. `folder` keeps the minutes, None for memory alone, and is written if `may_write`."""
+    """All metrics of a process. `minutes` is where they are kept, None for memory alone."""
 
-    def __init__(self, clock: Clock, folder: Path | None = None, may_write: Callable[[], bool] = lambda: True) -> None:
+    def __init__(self, clock: Clock, minutes: Minutes | None = None) -> None:
         self.clock = clock
-        self._may_write = may_write
         self.refused = 0
         """Metrics that are not recorded because there are too many."""
         self.looks: dict[str, Look] = {}
@@ -54,9 +54,8 @@ class Recorder:
         """Metrics with points in minutes that are not closed, by the minute's first second."""
         self._second_timer: Timer | None = None
         self._minute_timer: Timer | None = None
-        self._archive = Archive(folder) if folder is not None else None
+        self._archive = Archive(minutes) if minutes is not None else None
         self._numbers = 0
-        self._new: list[Series] = []
         self._overflow = _Sink(MetricId("", ""), "None", _nowhere)
         self._watched: dict[MetricId, list[OnValue]] = {}
 
@@ -69,9 +68,10 @@ class Recorder:
         if self._archive is None:
             return
         self.started = self.now()
-        for name in self._archive.open(self.started):
+        known = await self._archive.minutes.open(self.started)
+        for name in known.names:
             self._remember(name)
-            self._numbers = max(self._numbers, name.number)
+        self._numbers = max(self._numbers, known.newest)
 
     async def stop(self) -> None:
         """Write the points that are not written yet."""
@@ -82,6 +82,8 @@ class Recorder:
             if timer is not None:
                 timer.cancel()
         self._second_timer = self._minute_timer = None
+        if self._archive is not None:
+            await self._archive.minutes.close()
 
     # ------------------------------------------------------------------ metrics
 
@@ -235,29 +237,23 @@ class Recorder:
             self._forget()
 
     def _close(self, minute: int, end: int) -> None:
-        points: dict[int, Point] = {}
+        points: dict[Series, Point] = {}
         for series in self._minutes.pop(minute, ()):
             point = series.close_minute(end)
             if point is not None:
-                self._number(series)
                 series.minutes.put(point, replaces=series.is_gauge)
-                points[series.number] = point
+                points[series] = point
         self._write(minute, points)
 
-    def _number(self, series: Series) -> None:
-        if not series.number:
-            self._numbers += 1
-            series.number = self._numbers
-            self._new.append(series)
-
-    def _write(self, minute: int, points: dict[int, Point]) -> None:
-        if self._archive is not None and not self._may_write():
-            # The names stay new, for the next minute that is written.
-            return
-        new, self._new = self._new, []
+    def _write(self, minute: int, points: dict[Series, Point]) -> None:
+        for series in points:
+            if not series.number:
+                self._numbers += 1
+                series.number = self._numbers
         if self._archive is not None:
-            self._archive.name(_name_of(series) for series in new)
-            self._archive.write(minute, points)
+            minutes, now = self._archive.minutes, self.now()
+            new = [_name_of(series) for series in points if not minutes.has_name(series.number, now)]
+            self._archive.write(minute, {series.number: point for series, point in points.items()}, new)
 
     def _forget(self) -> None:
         """Drop points that are too old, and the oldest ones above the bound on bytes."""
@@ -289,15 +285,14 @@ class Recorder:
                 series.take(point)
                 continue
             # The minute is written already, or will be written once more: reading adds the two.
-            self._number(series)
             whole = point._replace(at=minute)
             series.minutes.put(whole)
-            self._write(minute, {series.number: whole})
+            self._write(minute, {series: whole})
 
     # ------------------------------------------------------------------ reading
 
     async def minutes(self, series: Series, start: int, end: int) -> list[Point]:
-        """Minutes from `start` on, before `end`; the one under way, too."""
+        """Minutes from `start` on, before `end`; the one under way, too. Raises: Unavailable."""
         self.settle()
         now = self.now()
         first = start
@@ -307,8 +302,8 @@ class Recorder:
             first = max(start, now - MINUTES_IN_MEMORY, self.started - self.started % 60 + 60)
             if first > start:
                 archive, number, until = self._archive, series.number, min(first, end)
-                with self.clock.busy():
-                    older = await asyncio.to_thread(archive.read, number, start, until)
+                await archive.minutes.settle()
+                older = await in_thread(self.clock, lambda: archive.read(number, start, until))
         column = Column()
         for point in (*older, *series.minutes.between(first, end)):
             column.put(point, replaces=series.is_gauge)
@@ -318,7 +313,10 @@ class Recorder:
         return column.between(start, end)
 
     async def merged_between(self, several: Sequence[Series], start: int, end: int) -> dict[MetricId, Point]:
-        """All minutes of counters from `start` on, before `end`, as one point for each that has any."""
+        """All minutes of counters from `start` on, before `end`, as one point for each that has any.
+
+        Raises: Unavailable.
+        """
         self.settle()
         now = self.now()
         wanted = {series.number: series for series in several if series.number}
@@ -328,8 +326,8 @@ class Recorder:
             first = max(start, now - MINUTES_IN_MEMORY, self.started - self.started % 60 + 60)
             if first > start:
                 archive, until = self._archive, min(first, end)
-                with self.clock.busy():
-                    older = await asyncio.to_thread(archive.read_several, list(wanted), start, until)
+                await archive.minutes.settle()
+                older = await in_thread(self.clock, lambda: archive.read_several(list(wanted), start, until))
         found: dict[MetricId, Point] = {}
         for series in several:
             points = [*older.get(series.number, ()), *series.minutes.between(first, end)]

@@ -90,6 +90,7 @@ class RegionalStore:
         self.objects: Final[ObjectStore] = whole.objects
         self.uploads: Final[UploadStore] = whole.uploads
         self.blobs: Final = None if whole.blobs is None else RegionalBlobs(whole.blobs, place)
+        self.minutes: Final = None if whole.minutes is None else whole.minutes.of(place)
         self.queues: Final[QueueStore] = whole.queues
         self.tables: Final[TableStore] = whole.tables
 

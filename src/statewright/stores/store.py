@@ -9,6 +9,7 @@ from typing import Protocol
 
 from statewright.stores.blobs.protocol import BlobStore
 from statewright.stores.job_queue import GroupFigures
+from statewright.stores.minute_protocol import MinuteStore
 from statewright.stores.object_rows import ObjectStore, UploadStore
 from statewright.stores.protocol import CatalogueStore, ExecutionStore
 from statewright.stores.queue_protocol import QueueStore
@@ -41,6 +42,10 @@ class Store(Protocol):
     @property
     def blobs(self) -> BlobStore | None:
         """Bodies of objects and packages of functions; None where these are files beside the store, or in memory."""
+
+    @property
+    def minutes(self) -> MinuteStore | None:
+        """Minutes of metrics; None where these are files beside the store, or in memory."""
 
     @property
     def queues(self) -> QueueStore:

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from statewright.metrics import recorder as recording
-from statewright.metrics.archive import Archive, Name
+from statewright.metrics.archive import MOST_BYTES, Archive
+from statewright.metrics.blocks import Name, block_of
+from statewright.metrics.minute_files import MinuteFiles
 from statewright.metrics.points import Point, point_of, statistic
 from statewright.metrics.reading import Range, is_period, matching, points_of, range_of
 from statewright.metrics.recorder import Recorder
@@ -139,7 +141,7 @@ def test_a_minutes_average_of_a_gauge_is_weighed_by_time() -> None:
 def test_minutes_survive_a_restart_and_a_kill_loses_the_last_one(tmp_path: Path) -> None:
     async def story(clock: VirtualClock) -> None:
         start = clock.now_ms()
-        recorder = Recorder(clock, tmp_path)
+        recorder = Recorder(clock, MinuteFiles(tmp_path))
         await recorder.start()
         depth = recorder.gauge(SPACE, "Depth", {}, "Count", lambda: 7.0, is_lasting=True)
         busy = recorder.gauge(SPACE, "Busy", {}, "Count", lambda: 7.0)
@@ -149,11 +151,11 @@ def test_minutes_survive_a_restart_and_a_kill_loses_the_last_one(tmp_path: Path)
         for number in range(150):
             counter.add(number)
             await later(clock, 1)
-        killed = Recorder(clock, tmp_path)
+        killed = Recorder(clock, MinuteFiles(tmp_path))
         await killed.start()
         assert await shown(killed, "Time", start, 60) == [(0, 1770.0), (60, 5370.0)]
         await recorder.stop()
-        after = Recorder(clock, tmp_path)
+        after = Recorder(clock, MinuteFiles(tmp_path))
         await after.start()
         assert await shown(after, "Time", start, 60) == [(0, 1770.0), (60, 5370.0), (120, 4035.0)]
         assert await shown(after, "Time", start, 60, "p50") == [(0, 29), (60, 89), (120, 134)]
@@ -165,7 +167,7 @@ def test_minutes_survive_a_restart_and_a_kill_loses_the_last_one(tmp_path: Path)
         assert [at for at, _ in await shown(after, "Depth", start, 60)] == [0, 60, 120, 180, 240, 300, 360]
         assert [at for at, _ in await shown(after, "Busy", start, 60)] == [0, 60, 120]
         await after.stop()
-        last = Recorder(clock, tmp_path)
+        last = Recorder(clock, MinuteFiles(tmp_path))
         await last.start()
         assert (await shown(last, "Time", start, 60))[-1] == (120, 4100.0)
         assert [series.id.name for series in matching(last, SPACE, "Time")] == ["Time"]
@@ -176,7 +178,7 @@ def test_minutes_survive_a_restart_and_a_kill_loses_the_last_one(tmp_path: Path)
 def test_what_is_older_than_three_hours_comes_from_disk_and_ends_after_fifteen_days(tmp_path: Path) -> None:
     async def story(clock: VirtualClock) -> None:
         start = clock.now_ms()
-        recorder = Recorder(clock, tmp_path)
+        recorder = Recorder(clock, MinuteFiles(tmp_path))
         await recorder.start()
         counter = recorder.counter(SPACE, "Calls", {})
         for _ in range(5):
@@ -197,25 +199,28 @@ def test_what_is_older_than_three_hours_comes_from_disk_and_ends_after_fifteen_d
 
 
 def test_a_block_that_was_cut_short_is_dropped_and_written_over(tmp_path: Path) -> None:
-    archive = Archive(tmp_path)
-    archive.open(7_200)
+    archive = opened(tmp_path, 7_200)
     archive.write(7_200, {3: point_of(7_200, {1.0: 1, 2.0: 5}), 9: point_of(7_200, {4.0: 1})})
     file = tmp_path / "00000002.minutes"
     whole = file.read_bytes()
     for cut in (1, 20, len(whole) - 1):
         file.write_bytes(whole + whole[:cut])
-        archive = Archive(tmp_path)
-        archive.open(7_260)
+        archive = opened(tmp_path, 7_260)
         assert file.read_bytes() == whole
         archive.write(7_260, {3: point_of(7_260, {8.0: 1})})
         assert [(one.at, one.total) for one in archive.read(3, 0, 9_000)] == [(7_200, 11.0), (7_260, 8.0)]
-        assert [number for number, _ in archive.read_all(0, 9_000)] == [3, 9, 3]
+        assert archive.read_several([3, 9, 4], 0, 9_000).keys() == {3, 9}
         assert archive.read(4, 0, 9_000) == []
 
 
+def opened(folder: Path, now: int, most_bytes: int = MOST_BYTES) -> Archive:
+    files = MinuteFiles(folder, most_bytes=most_bytes)
+    files.opened(now)
+    return Archive(files)
+
+
 def test_the_oldest_hours_go_when_there_are_too_many_bytes(tmp_path: Path) -> None:
-    archive = Archive(tmp_path, most_bytes=400)
-    archive.open(0)
+    archive = opened(tmp_path, 0, most_bytes=400)
     for hour in range(20):
         archive.write(3_600 * hour, {1: Point(3_600 * hour, 1, 1, 1, 1, 1)})
     assert sum(path.stat().st_size for path in tmp_path.glob("*.minutes")) <= 500
@@ -225,13 +230,28 @@ def test_the_oldest_hours_go_when_there_are_too_many_bytes(tmp_path: Path) -> No
 def test_names_without_any_point_are_dropped_when_there_are_many(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("statewright.metrics.archive.COMPACT_ABOVE", 3)
-    archive = Archive(tmp_path)
-    archive.open(7_200)
-    archive.name(Name(number, "A", f"m{number}", (("k", "v"),), "Count", False, False, False) for number in range(1, 9))
-    archive.write(7_200, {number: point_of(7_200, {1.0: 1}) for number in (2, 7)})
+    monkeypatch.setattr("statewright.metrics.minute_files.COMPACT_ABOVE", 3)
+    archive = opened(tmp_path, 7_200)
+    names = [Name(number, "A", f"m{number}", (("k", "v"),), "Count", False, False, False) for number in range(1, 9)]
+    archive.write(7_200, {number: point_of(7_200, {1.0: 1}) for number in (2, 7)}, names)
     for _ in range(2):
-        assert [(name.number, name.name) for name in Archive(tmp_path).open(7_300)] == [(2, "m2"), (7, "m7")]
+        found = MinuteFiles(tmp_path).opened(7_300)
+        assert [(name.number, name.name) for name in found] == [(2, "m2"), (7, "m7")]
+
+
+def test_a_process_that_may_not_write_names_its_metrics_once_it_may(tmp_path: Path) -> None:
+    allowed: list[int] = []
+    files = MinuteFiles(tmp_path, lambda: bool(allowed))
+    files.opened(7_200)
+    name = Name(1, "A", "m", (), "Count", False, False, False)
+    block = block_of(7_200, {1: point_of(7_200, {1.0: 1})})
+    files.add(7_200, block, [name])
+    assert not list(tmp_path.iterdir())
+    assert not files.has_name(1, 7_200)
+    allowed.append(1)
+    files.add(7_200, block, [name])
+    assert files.has_name(1, 7_200)
+    assert MinuteFiles(tmp_path).opened(7_300) == [name]
 
 
 def test_a_level_that_cannot_be_told_loses_no_other() -> None:
@@ -253,7 +273,7 @@ def test_a_level_that_cannot_be_told_loses_no_other() -> None:
 def test_points_may_come_from_outside_with_their_own_instants(tmp_path: Path) -> None:
     async def story(clock: VirtualClock) -> None:
         start = clock.now_ms()
-        recorder = Recorder(clock, tmp_path)
+        recorder = Recorder(clock, MinuteFiles(tmp_path))
         await recorder.start()
         await later(clock, 600)
         now, metric = recorder.now(), MetricId.of(SPACE, "Own", {})
@@ -264,7 +284,7 @@ def test_points_may_come_from_outside_with_their_own_instants(tmp_path: Path) ->
         await later(clock, 200)
         assert await shown(recorder, "Own", start, 60) == [(300, 4.0), (600, 52.0), (660, 2.0)]
         await recorder.stop()
-        after = Recorder(clock, tmp_path)
+        after = Recorder(clock, MinuteFiles(tmp_path))
         await after.start()
         assert await shown(after, "Own", start, 60) == [(300, 4.0), (600, 52.0), (660, 2.0)]
 
@@ -328,7 +348,7 @@ def test_an_old_start_is_rounded_down_further() -> None:
 
 def test_minutes_of_several_counters_merge_into_one_point_each(tmp_path: Path) -> None:
     async def story(clock: VirtualClock) -> None:
-        recorder = Recorder(clock, tmp_path)
+        recorder = Recorder(clock, MinuteFiles(tmp_path))
         await recorder.start()
         begin = clock.now_ms() // 1000
         one, other, idle = (recorder.counter("N", name, {}) for name in ("one", "other", "idle"))

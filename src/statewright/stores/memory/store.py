@@ -48,6 +48,7 @@ class MemoryStore:
 
     shard: Final = SHARD
     blobs: Final = None
+    minutes: Final = None
 
     def __init__(self) -> None:
         self.executions = MemoryExecutions()

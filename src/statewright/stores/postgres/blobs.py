@@ -5,9 +5,8 @@
 2. **Only the last piece is waited for.** The others leave their commits in the log unflushed (`put`); the last one
    (`end`) is later in the same log, so that its flush makes all of them durable. A database that crashes in between
    loses them: `end` counts the pieces before it, and a blob that has lost one is refused, before any row can name it.
-3. **The fence is in every statement that writes**, as in a commit: the owner and epoch of the lease, locked FOR KEY
-   SHARE. A take-over waits for a statement under way, and none of a lost owner comes after it. Without the fence a blob
-   would still be harmless (no committed row names it), but it would stay for ever: no start would find it.
+3. **The fence is in every statement that writes**, as in a commit (`fenced`). Without it a blob would still be harmless
+   (no committed row names it), but it would stay for ever: no start would find it.
 4. **Deletions are cut** into statements of 64 pieces, so that none of them keeps the fence, and thus a take-over, long.
 """
 
@@ -20,6 +19,7 @@ from statewright.errors import Unavailable
 from statewright.stores.blobs.protocol import PIECE_BYTES
 from statewright.stores.postgres.arrays import texts
 from statewright.stores.postgres.connection import run
+from statewright.stores.postgres.fenced import write_fenced
 from statewright.stores.postgres.opened import PostgresDatabase
 from statewright.stores.statements import SqlRow, statements
 
@@ -104,15 +104,7 @@ class PostgresBlobs:
             (gone,) = self._write(statement, texts(list(names)), PIECES_AT_ONCE, *given)
 
     def _write(self, statement: str, *given: object) -> SqlRow:
-        """Run a statement behind the fence: what it answers besides. Raises: OwnershipLost, Unavailable."""
-        opened = self._database.opened
-        lease = opened.lease
-        lease.check()
-        behind_fence = (lease.owner, lease.epoch, *given)
-        found = opened.write_connections.run(lambda on: run(on, _SQL[statement], behind_fence).fetchone())
-        if found is None or not found[0]:
-            raise lease.taken_over()
-        return found[1:]
+        return write_fenced(self._database, _SQL[statement], given)
 
     def _read(self, statement: str, *given: object) -> list[SqlRow]:
         return self._database.opened.read_connections.run(lambda on: run(on, _SQL[statement], given).fetchall())

@@ -17,6 +17,7 @@ from statewright.stores.job_queue import GroupFigures
 from statewright.stores.postgres.blobs import PostgresBlobs
 from statewright.stores.postgres.catalogue import PostgresCatalogue
 from statewright.stores.postgres.executions import PostgresExecutions
+from statewright.stores.postgres.minutes import PostgresMinutes
 from statewright.stores.postgres.objects import PostgresRunner
 from statewright.stores.postgres.opened import PostgresDatabase
 from statewright.stores.postgres.tables import PostgresTables
@@ -46,6 +47,7 @@ class PostgresStore:
         self.objects = SqlObjects(runner)
         self.uploads = SqlUploads(runner)
         self.blobs = PostgresBlobs(self.database)
+        self.minutes = PostgresMinutes(self.database)
         self.queues = SqlQueues(self._submit)
         self.tables = PostgresTables(self.database)
 

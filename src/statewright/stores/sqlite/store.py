@@ -31,6 +31,7 @@ class SqliteStore:
 
     shard: Final = SHARD
     blobs: Final = None
+    minutes: Final = None
 
     def __init__(self, folder: Path, *, durability: Durability = "full", clock: Clock | None = None) -> None:
         """Nothing is touched before `open`. Time of `clock` stands still while the store is at work."""

@@ -78,6 +78,8 @@ MADE_ANEW: Final = {
 
 AS_FILES: Final = {
     "blob": "bodies of objects and packages of functions, which are files of an embedded store",
+    "minute": "minutes of metrics, which are files of an embedded store",
+    "metric": "the numbers of metrics in these minutes",
 }
 
 LEFT: Final = {
