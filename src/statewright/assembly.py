@@ -37,7 +37,7 @@ from statewright.events.delivery_records import POST
 from statewright.files.data_folder import folder_of
 from statewright.integrations.registry import Registry
 from statewright.metrics.archive import Minutes
-from statewright.metrics.minute_files import MinuteFiles
+from statewright.metrics.minute_files import METRICS, MinuteFiles
 from statewright.metrics.minute_rows import MinuteRows
 from statewright.metrics.recorder import MOST_SERIES, Recorder
 from statewright.regions import Accounts, Regions
@@ -279,7 +279,7 @@ class _Common:
 
 def _minutes(clock: Clock, store: Store, data: Path | None) -> Minutes | None:
     """Where the minutes of metrics are kept: in the store, if its data is elsewhere; None for memory alone."""
-    folder = data / "metrics" if data is not None else None
+    folder = data / METRICS if data is not None else None
     if store.minutes is not None:
         return MinuteRows(store.minutes, clock, folder, most_names=MOST_SERIES)
     return MinuteFiles(folder, partial(_is_owned, store)) if folder is not None else None

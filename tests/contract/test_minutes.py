@@ -10,10 +10,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from statewright.errors import OwnershipLost, Unavailable
+from statewright.cli.serving.metric_files import write_minutes
+from statewright.errors import OwnershipLost, StoreError, Unavailable
 from statewright.metrics import minute_rows
 from statewright.metrics.archive import KEPT_SECONDS, Archive, Minutes
-from statewright.metrics.blocks import Name, block_of
+from statewright.metrics.blocks import Name, block_of, line_of
 from statewright.metrics.minute_files import MinuteFiles
 from statewright.metrics.minute_rows import MinuteRows
 from statewright.metrics.points import point_of
@@ -21,6 +22,7 @@ from statewright.stores.minute_protocol import MinuteBlock
 from statewright.stores.postgres import minutes as rows_of_minutes
 from statewright.stores.postgres.connection import migrate
 from statewright.stores.postgres.store import PostgresStore
+from statewright.stores.transfer.postgres_rows import snapshot
 from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.postgres_server import server_or_skip
 
@@ -356,3 +358,44 @@ def test_points_that_come_late_one_by_one_share_a_statement(address):
         await store.close()
 
     run_virtual(main)
+
+
+# Rows as files: `backup` and `move`
+
+
+def stored(address: str) -> None:
+    """Minutes of two regions, one of another account."""
+
+    async def body() -> None:
+        store = PostgresStore(address)
+        await store.open("test")
+        for place, number in (("", 3), ("111122223333/eu-west-1", 1)):
+            minutes = store.minutes.of(place)
+            blocks = [
+                block(at, at, block_of(at, {number: point_of(at, {2.0: 1})})) for at in (NOW, NOW + 60, NOW + 3_600)
+            ]
+            minutes.write(blocks, [(number, line_of(name_of(7)._replace(number=number)))], NOW)
+        await store.close()
+
+    asyncio.run(body())
+
+
+def test_rows_become_files_beside_those_that_are_there(address, tmp_path):
+    stored(address)
+    folder_with(tmp_path / "metrics", 1, {1: 1, 2: 7})
+    with snapshot(address) as found:
+        assert write_minutes(found, tmp_path) > 0
+    for folder in ("metrics", "accounts/111122223333/eu-west-1/metrics"):
+        files = MinuteFiles(tmp_path / folder)
+        numbers = {name.name: name.number for name in files.opened(NOW)}
+        here = totals(Archive(files), numbers["metric 7"])
+        assert here[-3:] == [(0, 2.0), (60, 2.0), (3_600, 2.0)]
+        assert here[:-3] == ([(0, 7.0)] if folder == "metrics" else [])
+    assert totals(Archive(MinuteFiles(tmp_path / "metrics")), 1) == [(0, 1.0)]
+
+
+def test_rows_that_do_not_arrive_are_noticed(address, tmp_path):
+    stored(address)
+    rows(address, "UPDATE minute SET body = substring(body FROM 1 FOR 30) " + f"WHERE place = '' AND at = {NOW + 60}")
+    with snapshot(address) as found, pytest.raises(StoreError, match="of 6 minutes of metrics, 5 arrived"):
+        write_minutes(found, tmp_path)

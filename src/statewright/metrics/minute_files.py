@@ -15,6 +15,8 @@ from statewright.files.whole import write_bytes
 from statewright.metrics.archive import HOUR, KEPT_SECONDS, MOST_BYTES, Known
 from statewright.metrics.blocks import Name, blocks_in, line_of, names_in, whole_bytes
 
+METRICS: Final = "metrics"
+"""The folder, in a data folder or that of a region."""
 NAMES: Final = "series.jsonl"
 ENDING: Final = ".minutes"
 COMPACT_ABOVE: Final = 5_000

@@ -33,7 +33,8 @@ TRIES: Final = 3
 def backup(target: str, data: str, store: str, force: bool, form: str) -> None:
     """Copy the store of a server into the file TARGET; in a folder, into a file named by the time.
 
-    Large objects and the code of functions are files of their own: they go into the folder TARGET.files. Logs are left.
+    Large objects, the code of functions and metrics are files of their own: they go into the folder TARGET.files. Logs
+    are left.
     The copy is what was committed at one instant. It is checked before it counts, and takes TARGET's name only when it
     is complete. The file is the same whether it comes from a data folder or from PostgreSQL, and can be restored into
     either. To use it: statewright restore.
@@ -78,7 +79,8 @@ def backup(target: str, data: str, store: str, force: bool, form: str) -> None:
         stdout().line(f"{copy}: {found['sizeBytes']:,} bytes, {count_words(found['executions'], 'execution')}, checked")
         if found["files"]:
             words = count_words(found["files"], "file")
-            stdout().line(f"{found['filesFolder']}: {found['fileBytes']:,} bytes, {words} of objects and functions")
+            what = "of objects, functions and metrics"
+            stdout().line(f"{found['filesFolder']}: {found['fileBytes']:,} bytes, {words} {what}")
 
 
 def _copied(data: Path, copy: Path, force: bool) -> dict[str, Any]:
@@ -147,20 +149,24 @@ def _with_files(
     """
     from statewright.cli.serving.backup_files import copy_files, files_of
     from statewright.cli.serving.blob_files import write_blobs
+    from statewright.cli.serving.metric_files import write_minutes
     from statewright.errors import StoreError
 
     made = blobs or {}
     many = len(names) + len(made)
-
     folder = files_of(copy)
+
+    def write(source: Rows, target: Path) -> int:
+        size = write_blobs(source, made, target, progress)
+        return size + write_minutes(source, target)
+
     try:
         with bar("copying files", many) as progress:
-            write = None if rows is None else partial(write_blobs, rows, made, progress=progress)
-            size = copy_files(names, held, folder, progress, write)
+            size = copy_files(names, held, folder, progress, None if rows is None else partial(write, rows))
     except (OSError, StoreError):
         copy.unlink(missing_ok=True)
         raise
-    return {"files": many, "fileBytes": size, "filesFolder": str(folder) if many else None}
+    return {"files": many, "fileBytes": size, "filesFolder": str(folder) if folder.exists() else None}
 
 
 def check_store(store: str) -> None:

@@ -1,7 +1,8 @@
-"""The files beside a store, for `backup` and `restore`: bodies of large objects, packages of functions.
+"""The files beside a store, for `backup` and `restore`: bodies of large objects, packages of functions, metrics.
 
-Files of both kinds never change once a row names them, but a running server deletes them. So a backup first holds fast
-all of them by hard links in the data folder, and copies from those. Owns where the files of a backup lie:
+Files of the first two kinds never change once a row names them, but a running server deletes them. So a backup first
+holds fast all of them by hard links in the data folder, and copies from those. Minutes of metrics are appended to their
+files: a block that was copied in part is dropped at the next start. Owns where the files of a backup lie:
 `nightly.db` has them in the folder `nightly.db.files`.
 """
 
@@ -54,7 +55,7 @@ def hold(data: Path, folder: Path) -> None:
 
 
 def needed(bodies_of_rows: Iterable[int], folder: Path) -> list[str]:
-    """The files of a folder that a store needs: bodies that its rows name by their ids, and every package."""
+    """The files of a folder that a store needs: bodies that its rows name by their ids, every package, and metrics."""
     from statewright.objects.bodies import file_name
 
     bodies = [f"{OBJECTS}/{file_name(number)}" for number in bodies_of_rows]
@@ -97,17 +98,18 @@ def _names(folder: Path) -> Iterator[str]:
     """The files of a data folder or of a backup, by their names in there."""
     from statewright.files.data_folder import folders
     from statewright.functions.functions import CODE
+    from statewright.metrics.minute_files import METRICS
 
     for path in sorted((folder / OBJECTS).glob("*/*")):
         yield path.relative_to(folder).as_posix()
     # What is unpacked beside a package is unpacked again when it is needed.
     for place in folders(folder):
-        for path in sorted((place / CODE).glob("*.zip")):
+        for path in (*sorted((place / CODE).glob("*.zip")), *sorted((place / METRICS).glob("*"))):
             yield path.relative_to(folder).as_posix()
 
 
 def link_or_copy(source: Path, target: Path) -> None:
-    """Give a file that never changes a second name. Raises: OSError."""
+    """Give a file a second name. Raises: OSError."""
     try:
         os.link(source, target)
     except FileNotFoundError:

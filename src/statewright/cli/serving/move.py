@@ -59,6 +59,8 @@ class Moved:
     names: list[str] = field(default_factory=list)
     blobs: dict[str, str] = field(default_factory=dict)
     """Files that are made of blobs, by the names of these."""
+    minutes: int = 0
+    """Blocks of minutes of metrics that become files."""
     file_bytes: int = 0
 
     @property
@@ -160,6 +162,7 @@ def _to_database(wanted: Move, dry_run: bool) -> Moved:
 def _to_folder(wanted: Move, dry_run: bool) -> Moved:
     """Fill a data folder from a database. Raises: Stop, StoreError, OSError."""
     from statewright.cli.serving.blob_files import write_blobs
+    from statewright.cli.serving.metric_files import write_minutes
     from statewright.cli.serving.moved_files import copy_moved, filled_folder, refuse_folder
     from statewright.stores.sqlite.file import FILE_NAME
     from statewright.stores.transfer.postgres_rows import owned, refuse_other_folder, snapshot
@@ -178,6 +181,7 @@ def _to_folder(wanted: Move, dry_run: bool) -> Moved:
             moved.file_bytes = copy_moved(moved.names, *wanted.files)
             with bar("writing files", len(moved.blobs)) as progress:
                 moved.file_bytes += write_blobs(rows, moved.blobs, wanted.folder, progress)
+            moved.file_bytes += write_minutes(rows, wanted.folder)
             with new_file(wanted.folder / FILE_NAME) as target:
                 moved.rows = copy_rows(rows, target, moved.rows)
                 lease.check()
@@ -203,7 +207,7 @@ def _found(wanted: Move, rows: Rows) -> Moved:
     names = files_of_store(source)
     size = sum((source / name).lstat().st_size for name in names)
     sizes = rows.blob_sizes() if blobs else {}
-    return Moved(counted(rows), names, blobs, size + sum(sizes[name] for name in blobs))
+    return Moved(counted(rows), names, blobs, rows.count_minutes(), size + sum(sizes[name] for name in blobs))
 
 
 @contextlib.contextmanager
@@ -234,7 +238,8 @@ def _say(wanted: Move, moved: Moved, dry_run: bool, form: str) -> None:
     if form == "json":
         found: dict[str, Any] = {"from": source, "to": target, "data": str(wanted.data), "dryRun": dry_run}
         found |= {"tables": moved.rows, "rows": sum(moved.rows.values())}
-        printer.json({**found, "files": moved.files, "fileBytes": moved.file_bytes})
+        found |= {"files": moved.files, "fileBytes": moved.file_bytes, "metricMinutes": moved.minutes}
+        printer.json(found)
         return
     rows = [[name, f"{many:,}"] for name, many in moved.rows.items() if many]
     if rows:
@@ -242,6 +247,7 @@ def _say(wanted: Move, moved: Moved, dry_run: bool, form: str) -> None:
         printer.line()
     what = f"{count_words(sum(moved.rows.values()), 'row')} and {count_words(moved.files, 'file')}"
     what += f" of {moved.file_bytes:,} bytes" if moved.files else ""
+    what += f" and {count_words(moved.minutes, 'minute')} of metrics" if moved.minutes else ""
     if dry_run:
         printer.line(f"{what} would be moved from {source} to {target}; nothing was written")
         return

@@ -78,6 +78,18 @@ class DatabaseRows(SqlRows):
         """See `rows.Rows.blob_pieces`."""
         return self._found("SELECT name, n, body FROM blob ORDER BY name, n")
 
+    def count_minutes(self) -> int:
+        """See `rows.Rows.count_minutes`."""
+        return self._number("SELECT count(*) FROM minute")
+
+    def minute_blocks(self) -> Generator[SqlRow, None, None]:
+        """See `rows.Rows.minute_blocks`."""
+        return self._found("SELECT place, body FROM minute ORDER BY place, at, node, epoch, n")
+
+    def metric_names(self) -> Generator[SqlRow, None, None]:
+        """See `rows.Rows.metric_names`."""
+        return self._found("SELECT place, body FROM metric ORDER BY place, node, number")
+
     def _found(self, statement: str) -> Generator[SqlRow, None, None]:
         # With COPY the rows come as they are read; the answer to a query would be kept whole.
         with explained(self._place), self._connection.cursor() as cursor:

@@ -53,6 +53,15 @@ class Rows(Protocol):
     def blob_pieces(self) -> Generator[SqlRow, None, None]:
         """All pieces of blobs, in order: name, number, bytes. Raises: StoreError."""
 
+    def count_minutes(self) -> int:
+        """The number of blocks of minutes of metrics; 0 for a store that has files. Raises: StoreError."""
+
+    def minute_blocks(self) -> Generator[SqlRow, None, None]:
+        """All blocks of minutes, in order: place of the region, bytes. Raises: StoreError."""
+
+    def metric_names(self) -> Generator[SqlRow, None, None]:
+        """The names of the metrics in them: place of the region, bytes. Raises: StoreError."""
+
     def epoch(self) -> int:
         """The epoch of the last owner. Raises: StoreError."""
 

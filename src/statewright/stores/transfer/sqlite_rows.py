@@ -47,6 +47,18 @@ class FileRows(SqlRows):
         """See `rows.Rows.blob_pieces`."""
         yield from ()
 
+    def count_minutes(self) -> int:
+        """See `rows.Rows.count_minutes`."""
+        return 0
+
+    def minute_blocks(self) -> Generator[SqlRow, None, None]:
+        """See `rows.Rows.minute_blocks`."""
+        yield from ()
+
+    def metric_names(self) -> Generator[SqlRow, None, None]:
+        """See `rows.Rows.metric_names`."""
+        yield from ()
+
     def _found(self, statement: str) -> Generator[SqlRow, None, None]:
         # The cursor reads as it goes: nothing of the table is kept.
         with explained(self._file):

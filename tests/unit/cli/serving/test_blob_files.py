@@ -45,6 +45,13 @@ class Blobs:
     def epoch(self) -> int:
         raise NotImplementedError
 
+    count_minutes = epoch
+
+    def minute_blocks(self) -> Generator[tuple[Any, ...], None, None]:
+        raise NotImplementedError
+
+    metric_names = minute_blocks
+
 
 WHOLE = [
     ("object/1", 0, b"one"), ("object/10", 0, b"six"), ("object/10", 1, b"teen"), ("object/2", 0, b"doomed"),
