@@ -19,7 +19,7 @@ from statewright.objects.objects import Objects
 from statewright.objects.state import ObjectState
 from statewright.stores.blobs.protocol import ORPHAN_MS, PIECE_BYTES, BlobStore
 from statewright.stores.blobs.regional import RegionalBlobs
-from statewright.stores.postgres.blobs import PIECES_AT_ONCE
+from statewright.stores.postgres.fenced.blobs import PIECES_AT_ONCE
 from statewright.stores.postgres.store import PostgresStore
 from tests.deadlines import until_async
 from tests.postgres_server import server_or_skip

@@ -10,7 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from statewright.cli.serving.metric_files import write_minutes
+from statewright.cli.serving.row_files.metric_files import write_minutes
 from statewright.errors import OwnershipLost, StoreError, Unavailable
 from statewright.metrics import minute_rows
 from statewright.metrics.archive import KEPT_SECONDS, Archive, Minutes
@@ -18,9 +18,9 @@ from statewright.metrics.blocks import Name, block_of, line_of
 from statewright.metrics.minute_files import MinuteFiles
 from statewright.metrics.minute_rows import MinuteRows
 from statewright.metrics.points import point_of
-from statewright.stores.minute_protocol import MinuteBlock
-from statewright.stores.postgres import minutes as rows_of_minutes
+from statewright.stores.minutes.protocol import MinuteBlock
 from statewright.stores.postgres.connection import migrate
+from statewright.stores.postgres.fenced import minutes as rows_of_minutes
 from statewright.stores.postgres.store import PostgresStore
 from statewright.stores.transfer.postgres_rows import snapshot
 from statewright.virtual_clock import VirtualClock, run_virtual

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -34,6 +33,7 @@ from statewright.functions.names import LATEST
 from statewright.functions.node_sdk import NodeSdk
 from statewright.functions.outcomes import Invoked, Outcome, answer_of, last_lines
 from statewright.functions.records import Configuration
+from statewright.functions.scratch import Scratch
 from statewright.functions.workers import plans
 from statewright.functions.workers.fork_servers import Confinement, ForkServer, ForkServers
 from statewright.functions.workers.isolation import HARDENED, NAMESPACES, NONE, CannotIsolate, Isolation, isolation
@@ -112,8 +112,7 @@ class Invoker:
         """Models by function name; the handlers of these functions do not run."""
         self._entropy = Entropy(chance.random_bytes(32))
         self._fork_servers = ForkServers()
-        self._scratch = definitions.packages.folder.parent / "tmp"
-        """Temporary folders of workers that share the machine's `/tmp`."""
+        self._scratch = Scratch(definitions.packages.folder.parent / "tmp")
         self._known: dict[tuple[str, str | None], Resolution] = {}
         self._opening: dict[tuple[str, str], asyncio.Lock] = {}
         definitions.subscribe(self.changed)
@@ -127,7 +126,7 @@ class Invoker:
         """End every worker."""
         self.pools.close()
         self._fork_servers.close()
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        self._scratch.close()
         self.logs.flush()
 
     def changed(self, name: str, *, latest: bool, everything: bool = False) -> None:
@@ -287,7 +286,7 @@ class Invoker:
             start_ms=FUNCTION_INIT_MS + target.timeout_ms,
             isolation=isolation.level,
             virtual_time=isinstance(self.clock, VirtualClock),
-            scratch=self._scratch if isolation.level == HARDENED else None,
+            scratch=self._scratch.folder if isolation.level == HARDENED else None,
         )
         return Pool(self.pools, plan, f"{day}/[{target.version}]")
 

@@ -27,7 +27,7 @@ from statewright.errors import OwnershipLost, StoreError
 from statewright.metrics.archive import HOUR, KEPT_SECONDS, MOST_BYTES, Known
 from statewright.metrics.blocks import Name, line_of, names_in
 from statewright.metrics.moving import FolderMove
-from statewright.stores.minute_protocol import MinuteBlock, MinuteStore
+from statewright.stores.minutes.protocol import MinuteBlock, MinuteStore
 
 SPACING_MS: Final = 5_000
 """Between two statements, while little waits."""

@@ -20,7 +20,7 @@ from statewright.errors import Unavailable
 from statewright.metrics.archive import HOUR, KEPT_SECONDS, Known
 from statewright.metrics.blocks import Name, blocks_in, line_of
 from statewright.metrics.minute_files import MinuteFiles
-from statewright.stores.minute_protocol import MinuteBlock, MinuteStore
+from statewright.stores.minutes.protocol import MinuteBlock, MinuteStore
 
 RETRY_MS: Final = 5_000
 _STATEMENT_BYTES: Final = 4 << 20

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from statewright.stores.blobs.protocol import BlobStore
 from statewright.stores.job_queue import GroupFigures
-from statewright.stores.minute_protocol import MinuteStore
+from statewright.stores.minutes.protocol import MinuteStore
 from statewright.stores.object_rows import ObjectStore, UploadStore
 from statewright.stores.protocol import CatalogueStore, ExecutionStore
 from statewright.stores.queue_protocol import QueueStore

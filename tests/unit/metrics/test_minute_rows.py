@@ -14,7 +14,7 @@ from statewright.metrics.points import statistic
 from statewright.metrics.reading import points_of, range_of
 from statewright.metrics.recorder import Recorder
 from statewright.metrics.series import MetricId
-from statewright.stores.minute_protocol import MinuteBlock
+from statewright.stores.minutes.protocol import MinuteBlock
 from statewright.virtual_clock import VirtualClock, run_virtual
 
 

@@ -113,7 +113,7 @@ def _copied(data: Path, copy: Path, force: bool) -> dict[str, Any]:
 def _copied_database(address: str, data: Path, copy: Path, force: bool) -> dict[str, Any]:
     """Copy a database, and the files of its data folder; returns as `_copied` does. Raises: StoreError, OSError."""
     from statewright.cli.serving import backup_files
-    from statewright.cli.serving.blob_files import files_of_blobs
+    from statewright.cli.serving.row_files.blob_files import files_of_blobs
     from statewright.errors import StoreError
     from statewright.stores.transfer.postgres_rows import refuse_other_folder, snapshot
     from statewright.stores.transfer.rows import counted
@@ -148,8 +148,8 @@ def _with_files(
     Raises: StoreError, OSError.
     """
     from statewright.cli.serving.backup_files import copy_files, files_of
-    from statewright.cli.serving.blob_files import write_blobs
-    from statewright.cli.serving.metric_files import write_minutes
+    from statewright.cli.serving.row_files.blob_files import write_blobs
+    from statewright.cli.serving.row_files.metric_files import write_minutes
     from statewright.errors import StoreError
 
     made = blobs or {}

@@ -12,6 +12,8 @@ from statewright.cli.serving.checks import Check
 
 MOST_CHECKED_BYTES: Final = 256 * 1024 * 1024
 """Larger stores are not read through for damage: it would take too long."""
+STORE_ID: Final = "store-id"
+"""See `stores/postgres/identity.py`, which needs the driver."""
 LEAST_FREE_BYTES: Final = 500 * 1024 * 1024
 
 
@@ -34,6 +36,10 @@ def check_data(folder: Path) -> Check:
     facts["freeBytes"] = shutil.disk_usage(folder).free
     file = folder / FILE_NAME
     if not file.is_file():
+        facts["ofDatabase"] = (folder / STORE_ID).is_file()
+        if facts["ofDatabase"]:
+            said = f"{folder}, of a server on PostgreSQL: its logs are here alone, all else is in the database"
+            return Check("data", "ok", said, facts=facts)
         return Check("data", "ok", f"{folder} is empty", facts=facts)
     facts["sizeBytes"] = sum(part.stat().st_size for part in folder.glob(f"{FILE_NAME}*") if part.is_file())
     facts["inUseBy"] = holder = holder_of(folder)

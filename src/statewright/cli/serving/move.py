@@ -161,9 +161,9 @@ def _to_database(wanted: Move, dry_run: bool) -> Moved:
 
 def _to_folder(wanted: Move, dry_run: bool) -> Moved:
     """Fill a data folder from a database. Raises: Stop, StoreError, OSError."""
-    from statewright.cli.serving.blob_files import write_blobs
-    from statewright.cli.serving.metric_files import write_minutes
     from statewright.cli.serving.moved_files import copy_moved, filled_folder, refuse_folder
+    from statewright.cli.serving.row_files.blob_files import write_blobs
+    from statewright.cli.serving.row_files.metric_files import write_minutes
     from statewright.stores.sqlite.file import FILE_NAME
     from statewright.stores.transfer.postgres_rows import owned, refuse_other_folder, snapshot
     from statewright.stores.transfer.sqlite_rows import new_file
@@ -190,8 +190,8 @@ def _to_folder(wanted: Move, dry_run: bool) -> Moved:
 
 def _found(wanted: Move, rows: Rows) -> Moved:
     """The rows and files to move. Raises: StoreError for files that are missing, or jobs that still run."""
-    from statewright.cli.serving.blob_files import files_of_blobs
     from statewright.cli.serving.moved_files import files_of_store, refuse_missing, running_jobs
+    from statewright.cli.serving.row_files.blob_files import files_of_blobs
     from statewright.errors import StoreError
     from statewright.stores.transfer.rows import counted
 

@@ -14,10 +14,10 @@ from statewright.clock import Clock
 from statewright.errors import StoreError
 from statewright.stores.ids import SHARD, first_id, last_id
 from statewright.stores.job_queue import GroupFigures
-from statewright.stores.postgres.blobs import PostgresBlobs
 from statewright.stores.postgres.catalogue import PostgresCatalogue
 from statewright.stores.postgres.executions import PostgresExecutions
-from statewright.stores.postgres.minutes import PostgresMinutes
+from statewright.stores.postgres.fenced.blobs import PostgresBlobs
+from statewright.stores.postgres.fenced.minutes import PostgresMinutes
 from statewright.stores.postgres.objects import PostgresRunner
 from statewright.stores.postgres.opened import PostgresDatabase
 from statewright.stores.postgres.tables import PostgresTables

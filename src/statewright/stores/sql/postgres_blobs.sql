@@ -1,4 +1,4 @@
--- Blobs: see `postgres/blobs.py`. Every statement that writes holds the fence first, and answers how many rows held it.
+-- Blobs: see `postgres/fenced/blobs.py`. Every statement that writes holds the fence first, and answers how many rows held it.
 -- Time is the database's.
 
 -- name: put

@@ -1,4 +1,4 @@
--- Minutes of metrics: see `minute_protocol.py`. Every statement that writes holds the fence first, and answers how many
+-- Minutes of metrics: see `minutes/protocol.py`. Every statement that writes holds the fence first, and answers how many
 -- rows held it.
 
 -- name: put

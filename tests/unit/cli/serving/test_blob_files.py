@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from statewright.cli.serving.blob_files import files_of_blobs, write_blobs
 from statewright.cli.serving.moved_files import refuse_missing
+from statewright.cli.serving.row_files.blob_files import files_of_blobs, write_blobs
 from statewright.errors import StoreError
 from statewright.objects.bodies import file_name
 from statewright.stores.transfer.mapping import Table

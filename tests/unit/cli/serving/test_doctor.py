@@ -61,6 +61,14 @@ def test_who_has_the_data_folder(tmp_path: Path):
     assert (free.facts["inUseBy"], free.facts["executions"]) == (None, 0)
 
 
+def test_the_folder_of_a_server_on_postgresql_has_its_logs(tmp_path: Path):
+    assert check_data(tmp_path).message == f"{tmp_path} is empty"
+    (tmp_path / "store-id").write_text(f"{'0' * 32}\n")
+    found = check_data(tmp_path)
+    assert (found.status, found.facts["ofDatabase"]) == ("ok", True)
+    assert "of a server on PostgreSQL: its logs are here alone" in found.message
+
+
 @pytest.mark.parametrize(("content", "said"), [(b"x" * 5000, "damaged"), (None, "is a file")])
 def test_data_that_cannot_be_used(tmp_path: Path, content: bytes | None, said: str):
     folder = tmp_path / "data"

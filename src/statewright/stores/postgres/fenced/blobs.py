@@ -5,8 +5,8 @@
 2. **Only the last piece is waited for.** The others leave their commits in the log unflushed (`put`); the last one
    (`end`) is later in the same log, so that its flush makes all of them durable. A database that crashes in between
    loses them: `end` counts the pieces before it, and a blob that has lost one is refused, before any row can name it.
-3. **The fence is in every statement that writes**, as in a commit (`fenced`). Without it a blob would still be harmless
-   (no committed row names it), but it would stay for ever: no start would find it.
+3. **The fence is in every statement that writes**, as in a commit (`statement`). Without it a blob would still be
+   harmless (no committed row names it), but it would stay for ever: no start would find it.
 4. **Deletions are cut** into statements of 64 pieces, so that none of them keeps the fence, and thus a take-over, long.
 """
 
@@ -19,7 +19,7 @@ from statewright.errors import Unavailable
 from statewright.stores.blobs.protocol import PIECE_BYTES
 from statewright.stores.postgres.arrays import texts
 from statewright.stores.postgres.connection import run
-from statewright.stores.postgres.fenced import write_fenced
+from statewright.stores.postgres.fenced.statement import write_fenced
 from statewright.stores.postgres.opened import PostgresDatabase
 from statewright.stores.statements import SqlRow, statements
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from statewright.stores.minute_protocol import IMPORTED, NODE, MinuteBlock
+from statewright.stores.minutes.protocol import IMPORTED, NODE, MinuteBlock
 from statewright.stores.postgres.arrays import bigints, byteas
 from statewright.stores.postgres.connection import run
-from statewright.stores.postgres.fenced import write_fenced
+from statewright.stores.postgres.fenced.statement import write_fenced
 from statewright.stores.postgres.opened import PostgresDatabase
 from statewright.stores.statements import SqlRow, statements
 
