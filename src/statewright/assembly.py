@@ -278,7 +278,7 @@ class _Common:
 
 
 def _minutes(clock: Clock, store: Store, data: Path | None) -> Minutes | None:
-    """Where the minutes of metrics are kept: in the store, if its data is elsewhere; None for memory alone."""
+    """The place that keeps minutes of metrics: in the store, if its data is elsewhere; None for memory alone."""
     folder = data / METRICS if data is not None else None
     if store.minutes is not None:
         return MinuteRows(store.minutes, clock, folder, most_names=MOST_SERIES)

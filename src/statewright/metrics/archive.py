@@ -28,7 +28,7 @@ class Known(NamedTuple):
 
 
 class Minutes(Protocol):
-    """Where an archive keeps its blocks. Used from the event loop, but for `contents`."""
+    """The place that keeps the blocks of an archive. Used from the event loop, but for `contents`."""
 
     async def open(self, now: int) -> Known:
         """The known metrics. Raises: StoreError; OSError."""

@@ -25,7 +25,7 @@ _FIGURES: Final = struct.Struct("<dddddI")
 
 
 class Name(NamedTuple):
-    """What a number stands for: a metric, and what it is."""
+    """The metric that a number stands for, and its kind."""
 
     number: int
     namespace: str
@@ -48,15 +48,15 @@ class Block(NamedTuple):
     minute: int
     """Epoch seconds."""
     place: int
-    """Where it begins in the bytes, its head included."""
+    """Its offset in the bytes, its head included."""
     many: int
     """The number of its metrics."""
     body: bytes
-    """What follows the head."""
+    """The bytes behind the head."""
 
     @property
     def end(self) -> int:
-        """Where the next one begins."""
+        """The offset of the next one."""
         return self.place + _HEAD.size + len(self.body)
 
     def numbers(self) -> array[int]:

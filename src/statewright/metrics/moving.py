@@ -62,7 +62,7 @@ class FolderMove:
         self.has_blocks = False
 
     def named(self, known: Known, now: int) -> Known:
-        """What is known once the names of the folder are in the store, too. Blocks. Raises: StoreError."""
+        """All that is known once the names of the folder are in the store, too. Blocks. Raises: StoreError."""
         names = self._files.names()
         if not names:
             return known

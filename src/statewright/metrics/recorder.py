@@ -38,7 +38,7 @@ OnValue = Callable[[int], None]
 
 
 class Recorder:
-    """All metrics of a process. `minutes` is where they are kept, None for memory alone."""
+    """All metrics of a process. `minutes` keeps them, None for memory alone."""
 
     def __init__(self, clock: Clock, minutes: Minutes | None = None) -> None:
         self.clock = clock
