@@ -60,7 +60,7 @@ class Moved:
     blobs: dict[str, str] = field(default_factory=dict)
     """Files that are made of blobs, by the names of these."""
     minutes: int = 0
-    """Blocks of minutes of metrics that become files."""
+    """Blocks of minutes of metrics that become files; they are not in `file_bytes`."""
     file_bytes: int = 0
 
     @property
@@ -181,7 +181,7 @@ def _to_folder(wanted: Move, dry_run: bool) -> Moved:
             moved.file_bytes = copy_moved(moved.names, *wanted.files)
             with bar("writing files", len(moved.blobs)) as progress:
                 moved.file_bytes += write_blobs(rows, moved.blobs, wanted.folder, progress)
-            moved.file_bytes += write_minutes(rows, wanted.folder)
+            write_minutes(rows, wanted.folder)
             with new_file(wanted.folder / FILE_NAME) as target:
                 moved.rows = copy_rows(rows, target, moved.rows)
                 lease.check()
