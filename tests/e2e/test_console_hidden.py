@@ -138,6 +138,28 @@ def test_a_part_of_an_attribute_is_not_selected_from_its_path(redacting):
 
 
 @pytest.mark.parametrize("which", ["redacting", "hiding"])
+def test_pages_of_items_go_on_without_their_hidden_key(which, request):
+    server = request.getfixturevalue(which)
+    dynamodb = server.client("dynamodb")
+    dynamodb.create_table(
+        TableName="logins", BillingMode="PAY_PER_REQUEST",
+        KeySchema=[{"AttributeName": "password", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "password", "AttributeType": "S"}],
+    )  # fmt: skip
+    for number in range(60):
+        dynamodb.put_item(TableName="logins", Item={"password": {"S": f"{SECRET}-{number}"}, "n": {"N": f"{number}"}})
+    first = call(server, "dynamodb", "Scan", TableName="logins", Limit=50)
+    then = call(server, "dynamodb", "Scan", TableName="logins", Limit=50, ExclusiveStartKey=first["LastEvaluatedKey"])
+    assert (first["Count"], then["Count"], "LastEvaluatedKey" in then) == (50, 10, False)
+    selected = post(server, "tables/select", {"statement": "SELECT * FROM logins"})
+    more = post(server, "tables/select", {"statement": "SELECT * FROM logins", "cursor": selected["next"]})
+    assert (len(selected["items"]), len(more["items"]), more["next"]) == (50, 10, None)
+    text = json.dumps([first, then, selected, more])
+    assert SECRET not in text
+    assert SECRET.encode() not in base64.urlsafe_b64decode(selected["next"].encode("ascii", "ignore") + b"==")
+
+
+@pytest.mark.parametrize("which", ["redacting", "hiding"])
 def test_a_schedule_that_is_paused_keeps_what_is_hidden(which, request):
     server = request.getfixturevalue(which)
     before = server.client("scheduler").get_schedule(Name="nightly")

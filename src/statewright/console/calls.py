@@ -13,7 +13,7 @@ from typing import Final
 from statewright.api.operations import Call, perform
 from statewright.console.asked import Asked, document, text_of
 from statewright.console.context import Console
-from statewright.console.services.call_answers import redacted
+from statewright.console.services.call_answers import redacted, started
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject
 
@@ -130,9 +130,11 @@ async def call(console: Console, asked: Asked) -> JsonObject:
     request = body.get("request", {})
     if service == "dynamodb" and isinstance(request, dict) and _CONDITIONS & request.keys():
         refuse_conditions(console, asked)
+    if service == "dynamodb" and isinstance(request, dict):
+        request = started(console.places, request)
     by = Call(service, operation, asked.request_id, access_key=asked.caller.access_key or None)
     answer = shown(await perform(app, by, request))
-    found: JsonObject = redacted(console.redactor, service, operation, answer)
+    found: JsonObject = redacted(console.redactor, console.places, service, operation, answer)
     if operation == "DescribeExecution":
         found = await console.hide(request["executionArn"], found)
     if operation == "FilterLogEvents" and request.get("filterPattern"):

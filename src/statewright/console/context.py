@@ -17,6 +17,7 @@ from statewright.console.project import ProjectBoard
 from statewright.console.recording.recorder import ExpressRecorder, no_recording
 from statewright.console.redaction import Redactor
 from statewright.console.runs import ReadRun, Runs
+from statewright.console.services.hidden_places import HiddenPlaces
 from statewright.console.simulations.runner import Simulations
 from statewright.console.subjects import Polls
 from statewright.errors import ApiError
@@ -51,6 +52,8 @@ class Console:
     instance: str = field(default_factory=chance.uuid4)
     """Tells this process from the one before and the one after."""
     polls: Polls = field(default_factory=Polls)
+    places: HiddenPlaces[Json] = field(default_factory=HiddenPlaces)
+    """The keys and tokens at which reads of items go on, where a part of them is hidden."""
     _hubs: dict[str, Hub] = field(default_factory=dict)
     _apps: dict[str, App] = field(default_factory=dict)
     _runs: dict[str, Runs] = field(default_factory=dict)

@@ -10,11 +10,18 @@ import pytest
 
 from statewright.config_tables import ConsoleSettings
 from statewright.console.redaction import MASK, Redactor
-from statewright.console.services.call_answers import redacted
+from statewright.console.services import call_answers
+from statewright.console.services.call_answers import started
+from statewright.console.services.hidden_places import MOST, HiddenPlaces
 from statewright.console.services.shown_data import described, is_secret, items, lines, named
+from statewright.errors import ApiError
 
 HIDDEN = Redactor(ConsoleSettings(payloads="hidden"))
 PLAIN = Redactor()
+
+
+def redacted(redactor: Redactor, service: str, operation: str, answer: Any) -> Any:
+    return call_answers.redacted(redactor, HiddenPlaces(), service, operation, answer)
 
 
 def redactor(*patterns: str) -> Redactor:
@@ -104,7 +111,6 @@ def test_the_result_and_the_log_of_an_invocation_are_redacted():
 
 def test_answers_with_items_lines_and_outputs():
     found = {"Items": [{"k": {"S": "a"}}], "LastEvaluatedKey": {"k": {"S": "a"}}, "Count": 1}
-    assert redacted(HIDDEN, "dynamodb", "Scan", found) == {"Items": [{"k": MASK}], "Count": 1}
     assert redacted(PLAIN, "dynamodb", "Scan", found) == found
     assert redacted(PLAIN, "dynamodb", "GetItem", {"Item": None}) == {"Item": None}
     events = {"events": [{"message": "plain", "timestamp": 1}], "nextToken": "t"}
@@ -112,3 +118,35 @@ def test_answers_with_items_lines_and_outputs():
     stack = {"StackName": "s", "Outputs": [{"OutputKey": "Password", "OutputValue": "hunter2!"}], "Parameters": []}
     (shown,) = redacted(redactor("**.password"), "cloudformation", "DescribeStacks", {"Stacks": [stack]})["Stacks"]
     assert shown["Outputs"] == [{"OutputKey": "Password", "OutputValue": MASK}]
+
+
+@pytest.mark.parametrize(
+    ("hidden", "items"),
+    [
+        (redactor("card"), [{"card": {"S": "4111111111111111"}, "n": {"N": "1"}}]),
+        (redactor("card"), []),
+        (redactor("secret"), [{"card": {"S": "4111111111111111"}, "secret": {"S": "4111111111111111"}}]),
+        (HIDDEN, [{"card": {"S": "4111111111111111"}}]),
+    ],
+)
+def test_the_place_after_a_page_of_items_shows_no_key_that_is_hidden(hidden, items):
+    key, places = {"card": {"S": "4111111111111111"}}, HiddenPlaces[Any]()
+    answer = {"Items": items, "LastEvaluatedKey": key, "Count": len(items)}
+    shown = call_answers.redacted(hidden, places, "dynamodb", "Scan", answer)
+    assert "4111" not in json.dumps(shown)
+    again = {"TableName": "t", "ExclusiveStartKey": json.loads(json.dumps(shown["LastEvaluatedKey"]))}
+    assert started(places, again) == {"TableName": "t", "ExclusiveStartKey": key}
+    with pytest.raises(ApiError, match="begin with the first page"):
+        started(HiddenPlaces(), again)
+
+
+def test_places_that_are_hidden_are_bounded():
+    places = HiddenPlaces[int]()
+    first, second = places.ticket(1), places.ticket(2)
+    for number in range(MOST - 2):
+        places.ticket(number)
+    assert places.place(first) == 1
+    places.ticket(3)
+    assert places.place(first) == 1
+    with pytest.raises(ApiError):
+        places.place(second)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 from typing import Final
 
-from statewright.console.redaction import Redactor
+from statewright.console.redaction import MASK, Redactor
 from statewright.console.services import shown_data
-from statewright.payload import JsonObject
+from statewright.console.services.hidden_places import HiddenPlaces
+from statewright.payload import Json, JsonObject
 
 _NAMED: Final = {
     "Outputs": ("OutputKey", "OutputValue"), "Parameters": ("ParameterKey", "ParameterValue"), "Tags": ("Key", "Value"),
@@ -15,10 +16,15 @@ _NAMED: Final = {
 """Lists of a stack whose members are a name and a value."""
 
 
-def redacted(redactor: Redactor, service: str, operation: str, answer: JsonObject) -> JsonObject:
-    """An answer, its bytes as base64, with what is hidden left out."""
-    if service == "dynamodb" and (answer.get("Items") or answer.get("Item")):
-        return _with_items(redactor, answer)
+def redacted(
+    redactor: Redactor, places: HiddenPlaces[Json], service: str, operation: str, answer: JsonObject
+) -> JsonObject:
+    """An answer, its bytes as base64, with what is hidden left out.
+
+    `places` takes the keys at which a read of items goes on, if a part of them is hidden.
+    """
+    if service == "dynamodb" and not {"Items", "Item", "LastEvaluatedKey"}.isdisjoint(answer):
+        return _with_items(redactor, places, answer)
     if service == "lambda" and operation == "Invoke":
         return _invoked(redactor, answer)
     if service == "logs" and redactor.is_hidden:
@@ -30,15 +36,24 @@ def redacted(redactor: Redactor, service: str, operation: str, answer: JsonObjec
     return shown
 
 
-def _with_items(redactor: Redactor, answer: JsonObject) -> JsonObject:
+def started(places: HiddenPlaces[Json], request: JsonObject) -> JsonObject:
+    """A read of items that goes on at the place which its page was given. Raises: ApiError (`BadRequest`)."""
+    start = request.get("ExclusiveStartKey")
+    ticket = start.get(MASK) if isinstance(start, dict) else None
+    return request if not isinstance(ticket, str) else {**request, "ExclusiveStartKey": places.place(ticket)}
+
+
+def _with_items(redactor: Redactor, places: HiddenPlaces[Json], answer: JsonObject) -> JsonObject:
     if answer.get("Item"):
         (item,) = shown_data.items(redactor, [answer["Item"]])
         return {**answer, "Item": item}
-    shown: JsonObject = {**answer, "Items": shown_data.items(redactor, answer["Items"])}
-    if redactor.is_hidden:
-        # The place to go on from is a key.
-        shown.pop("LastEvaluatedKey", None)
-    return shown
+    found, key = answer.get("Items") or [], answer.get("LastEvaluatedKey")
+    if not key:
+        return {**answer, "Items": shown_data.items(redactor, found)} if found else answer
+    # Together, because what is hidden in an item is hidden in the key, too.
+    *shown, end = shown_data.items(redactor, [*found, key])
+    # The text of a ticket is not an attribute's value, so that no key of an item looks like it.
+    return {**answer, "Items": shown, "LastEvaluatedKey": key if end == key else {MASK: places.ticket(key)}}
 
 
 def _invoked(redactor: Redactor, answer: JsonObject) -> JsonObject:

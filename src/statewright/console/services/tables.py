@@ -8,6 +8,7 @@ from statewright.api.operations import Call, perform
 from statewright.console.asked import Asked, document, text_of
 from statewright.console.calls import refuse_conditions, shown
 from statewright.console.context import Console
+from statewright.console.redaction import MASK
 from statewright.console.services.lists import page_of
 from statewright.console.services.shown_data import items
 from statewright.errors import ApiError
@@ -65,10 +66,18 @@ async def select(console: Console, asked: Asked) -> JsonObject:
     if isinstance(parsed, Select) and parsed.where is not None:
         refuse_conditions(console, asked)
     app = console.app_in(text_of(body, "region", ""))
-    request = {"Statement": text, "Limit": MOST_ITEMS, "NextToken": text_of(body, "cursor", "") or None}
+    cursor = text_of(body, "cursor", "")
+    if cursor.startswith(MASK):
+        cursor = console.places.place(cursor.removeprefix(MASK))
+    request = {"Statement": text, "Limit": MOST_ITEMS, "NextToken": cursor or None}
     call = Call("dynamodb", "ExecuteStatement", asked.request_id, access_key=asked.caller.access_key or None)
     answer = await perform(app, call, {name: value for name, value in request.items() if value is not None})
-    return {"items": items(console.redactor, shown(answer["Items"])), "next": answer.get("NextToken")}
+    token, key = answer.get("NextToken"), shown(answer.get("LastEvaluatedKey"))
+    if not key:
+        return {"items": items(console.redactor, shown(answer["Items"])), "next": token}
+    *found, end = items(console.redactor, [*shown(answer["Items"]), key])
+    # The token is made of the key.
+    return {"items": found, "next": token if end == key else f"{MASK}{console.places.ticket(token)}"}
 
 
 READS: Final = {"tables": tables}
