@@ -379,6 +379,51 @@ def test_addresses_are_shown_without_secrets():
     assert place_of("postgresql://user@/?host=/run/pg") == "postgresql:///run/pg/user"
 
 
+SHOWN = {
+    "postgresql://user:secret@db.example:5433/orders?sslmode=require": "postgresql://db.example:5433/orders",
+    "postgresql://user:sec?ret#=@db/orders": "postgresql://db/orders",
+    "postgresql://user:sec%2Fret%40@one:1,two:2/orders%40x": "postgresql://one,two:1,2/orders@x",
+    "postgres://db:5432/orders?user=me@tenant&password=secr@t": "postgresql://db:5432/orders",
+    "postgresql://user:secret@[::1]:5432/orders": "postgresql://::1:5432/orders",
+    "host=db user=me password=se/cr@t dbname=orders": "postgresql://db/orders",
+}
+
+
+@pytest.mark.parametrize("address", SHOWN)
+def test_an_address_is_shown_without_its_password(address):
+    assert place_of(address) == SHOWN[address]
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://user:s3/cret@db/orders",
+        "postgresql://user:12/s3cret@db/orders",
+        "postgresql://user:12,3/s3cret@db/orders",
+        "postgresql://user:/s3cret@db/orders",
+        "postgresql://user:a@s3cret@db/orders",
+        "postgresql://user:a/b@s3cret@db/orders",
+        "postgresql://user:a@s3cret?sslmode=b@db/orders",
+        "postgresql://user:12/s3cret?sslmode=require@db/orders",
+        "postgresql://user:12/s3cret?user=me@db/orders",
+        "postgresql://user@tenant:s3cret@db/orders",
+        "postgresql://user:12/s3cret?x@db/orders",
+        "postgresql://user:s3 cret@db/orders",
+        "postgresql://user:s3%cret@db/orders",
+        "postgresql://user:s3cret@[db/orders",
+        "host=db password=s3 cret",
+        "host=db password=a s3=cret",
+        "host=db password='s3cret",
+        "mysql://user:s3cret@db/orders",
+    ],
+)
+def test_an_address_whose_password_may_be_read_as_something_else_is_refused(address):
+    with pytest.raises(StoreError, match="cannot be read: ") as caught:
+        place_of(address)
+    assert "s3" not in str(caught.value)
+    assert "cret" not in str(caught.value)
+
+
 def test_a_copy_is_made_by_the_command(address):
     with pytest.raises(StoreError, match="use statewright backup --store"):
         asyncio.run(PostgresStore(address).backup("x"))

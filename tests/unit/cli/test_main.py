@@ -80,6 +80,7 @@ def test_every_command_has_examples(statewright: Run, command: str):
         (["order.asl.json"], "Try: statewright run order.asl.json"),
         (["run"], "Missing argument"),
         (["run", "order.asl.json", "--nope"], "No such option"),
+        (["serve", "--store", "mysql://u:geheim@h/x"], "this address is not one of sqlite, memory, postgresql://"),
         (["run", "order.asl.json", "--limits", "none"], "'none' is not one of 'aws', 'open'"),
         (["validate"], "Missing argument"),
         (["graph", "order.asl.json", "--width", "3"], "--width"),

@@ -111,7 +111,9 @@ def _wanted(source: str, target: str, data: Path) -> Move:
     for option, store in (("--from", source), ("--to", target)):
         if not is_address(store) and not store.startswith(_FOLDER):
             hint = "name a data folder as sqlite:DIR, or a database as postgresql://..."
-            raise Stop(USAGE, f"{option} {store} is not a store.", hint)
+            # An address may have a password.
+            shown = "this address" if "@" in store else store
+            raise Stop(USAGE, f"{option} {shown} is not a store.", hint)
         if store == _FOLDER:
             raise Stop(USAGE, f"{option} {store} names no folder.", "name the data folder: sqlite:DIR")
     if is_address(source) == is_address(target):

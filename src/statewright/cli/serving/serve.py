@@ -28,7 +28,9 @@ SCALES = ("STATEWRIGHT_TIME_SCALE", "SFN_WAIT_SCALE", "WAIT_TIME_SCALE")
 
 def _store_name(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
     if value not in ("sqlite", "memory") and not value.startswith(("postgresql://", "postgres://")):
-        raise click.BadParameter(f"{value!r} is not one of sqlite, memory, postgresql://...")
+        # An address may have a password.
+        shown = "this address" if "@" in value else repr(value)
+        raise click.BadParameter(f"{shown} is not one of sqlite, memory, postgresql://...")
     return value
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import select
 from collections.abc import Iterator
 from typing import Final
@@ -57,20 +58,55 @@ _AGAIN: Final = ("40001", "40P01")
 """Serialization failure and deadlock."""
 
 
+_REASONS: Final = (
+    'missing "="', "missing key/value separator", "extra key/value separator", "unterminated quoted string",
+    "invalid connection option", "invalid URI query parameter", "invalid percent-encoded token",
+    "forbidden value %00", "unexpected spaces", "unexpected character", "IPv6 host address may not be empty",
+    'end of string reached when looking for matching "]"',
+)  # fmt: skip
+"""Why libpq refuses an address, without what it quotes of it: maybe the password."""
+_PORTS: Final = re.compile(r"[0-9,]*")
+
+
 def place_of(address: str) -> str:
     """An address as messages show it: host and database, never a password.
 
-    Raises: StoreError for an address that PostgreSQL's library cannot read.
+    Raises: StoreError for an address that PostgreSQL's library cannot read, or reads as if a part of the user name or
+    the password were the host, the port or the database.
     """
     try:
         parts = conninfo_to_dict(address)
     except psycopg.Error as problem:
-        # The library quotes the address, or the part that it stumbles over: maybe the password.
-        reason = _sentence(problem).partition(': "')[0]
+        words = _sentence(problem)
+        reason = next((one for one in _REASONS if words.startswith(one)), "it has no form that is known")
         raise StoreError(f"this address of a PostgreSQL database cannot be read: {reason}") from None
+    port = str(parts.get("port") or "")
+    if not _PORTS.fullmatch(port) or _has_more_after_user(address):
+        raise StoreError(
+            "this address of a PostgreSQL database cannot be read: in a user name or a password, / must be written as "
+            "%2F, @ as %40, : as %3A and ? as %3F"
+        )
     host = parts.get("host") or parts.get("hostaddr") or "localhost"
-    port = f":{parts['port']}" if parts.get("port") else ""
-    return f"postgresql://{host}{port}/{parts.get('dbname') or parts.get('user') or ''}"
+    return f"postgresql://{host}{f':{port}' if port else ''}/{parts.get('dbname') or parts.get('user') or ''}"
+
+
+def _has_more_after_user(address: str) -> bool:
+    """True for a URI with an `@` that does not end user and password: these then go on where libpq reads a host."""
+    scheme, separator, rest = address.partition("://")
+    if not separator or scheme not in ("postgresql", "postgres"):
+        return False
+    # As libpq does: user and password end at the first @, if there is no / before it.
+    before, found, after = rest.partition("@")
+    if not found:
+        return False
+    if "/" not in before:
+        return "@" in after
+    # Only a parameter for the user or the password may have one.
+    place, _, query = rest.partition("?")
+    given = [one.partition("=")[::2] for one in query.split("&")]
+    return "@" in place or any(
+        "@" in value and (name not in ("user", "password") or "/" in value) for name, value in given
+    )
 
 
 def connect(address: str, timeout_ms: int) -> Connection:

@@ -24,10 +24,12 @@ NOWHERE = "postgresql://user:geheim@127.0.0.1:1/none"
         ("data", NOWHERE, "--from data is not a store."),
         ("sqlite:", NOWHERE, "--from sqlite: names no folder."),
         ("memory", NOWHERE, "--from memory is not a store."),
+        ("sqlite:data", "postgres//u:geheim@h/x", "--to this address is not a store."),
         ("sqlite:data", "sqlite:other", "Both stores are data folders."),
         (NOWHERE, NOWHERE, "Both stores are PostgreSQL databases."),
         ("sqlite:beside", NOWHERE, "beside cannot be the data folder of both stores."),
         ("sqlite:data", "postgresql://user:ge%heim@h/x", "cannot be read: invalid percent-encoded token."),
+        ("sqlite:data", "postgresql://user:ge/heim@h/x", "/ must be written as %2F"),
     ],
 )
 def test_what_is_no_move(statewright: Run, data: Path, source: str, target: str, said: str):
