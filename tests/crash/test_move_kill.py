@@ -18,7 +18,11 @@ from statewright.stores.sqlite.store import SqliteStore
 from tests.deadlines import completed
 from tests.postgres_server import server_or_skip
 
-POINTS = [fail_points.IN_TRANSFER, pytest.param(fail_points.IN_COPY, marks=pytest.mark.slow)]
+POINTS = [
+    fail_points.IN_TRANSFER,
+    fail_points.AFTER_TRANSFER,
+    pytest.param(fail_points.IN_COPY, marks=pytest.mark.slow),
+]
 ROWS = 2_000
 
 
@@ -112,6 +116,41 @@ def test_a_restore_into_a_database_that_is_killed_can_be_repeated(tmp_path):
     assert f"because the restore of {tmp_path / 'b.db'} into " in problem
     again = statewright(*restore)
     assert again.returncode == 0, again.stderr
+
+
+def test_killed_when_the_database_has_everything(tmp_path):
+    address = server_or_skip().new_database()
+    make(tmp_path / "one")
+    move = ("move", "--from", f"sqlite:{tmp_path / 'one'}", "--to", address, "--data", tmp_path / "two")
+    assert statewright(*move, fail_point=fail_points.AFTER_TRANSFER).returncode == -signal.SIGKILL
+    assert (tmp_path / "two" / "unfinished").exists()
+    # Rows that are not the source's: something else has written.
+    with psycopg.connect(address) as connection:
+        connection.execute("INSERT INTO number VALUES ('new', 1)")
+    other = statewright(*move)
+    assert (other.returncode, "has changed since or was filled by something else" in other.stderr) == (1, True)
+    assert f"it is complete, and {tmp_path / 'two' / 'unfinished'} can be deleted" in other.stderr
+    with psycopg.connect(address) as connection:
+        connection.execute("DELETE FROM number WHERE name = 'new'")
+    again = statewright(*move)
+    assert again.returncode == 0, again.stderr
+    assert f"{ROWS:,}" in again.stdout
+    assert sorted(path.name for path in (tmp_path / "two").rglob("*")) == ["lock", "logs", "one"]
+    third = statewright(*move)
+    assert (third.returncode, "has files of a store already" in third.stderr) == (1, True)
+
+
+def test_a_restore_that_is_killed_when_the_database_has_everything_can_be_repeated(tmp_path):
+    address = server_or_skip().new_database()
+    make(tmp_path / "one")
+    assert statewright("backup", tmp_path / "b.db", "--data", tmp_path / "one").returncode == 0
+    restore = ("restore", tmp_path / "b.db", "--store", address, "--data", tmp_path / "two")
+    assert statewright(*restore, fail_point=fail_points.AFTER_TRANSFER).returncode == -signal.SIGKILL
+    again = statewright(*restore)
+    assert again.returncode == 0, again.stderr
+    assert not (tmp_path / "two" / "unfinished").exists()
+    with psycopg.connect(address) as connection:
+        assert connection.execute("SELECT count(*) FROM entry").fetchone() == (ROWS,)
 
 
 def test_a_source_that_was_killed_keeps_its_log_and_its_mark(tmp_path):

@@ -27,6 +27,8 @@ IN_COPY: Final = "in-copy"
 """A copy of the file (a backup, or the one made before a migration) is written and does not have its name yet."""
 IN_TRANSFER: Final = "in-transfer"
 """All rows of a store are written into another one, which is not complete yet."""
+AFTER_TRANSFER: Final = "after-transfer"
+"""A store that was filled from another one is complete and durable; its folder is still marked as incomplete."""
 IN_MIGRATION: Final = "in-migration"
 """The new schema is written, its transaction not ended."""
 IN_DRAIN: Final = "in-drain"
@@ -44,8 +46,8 @@ BODY_FREED: Final = "body-freed"
 """No row names the bytes of an object any more, and they are not deleted yet."""
 
 POINTS: Final = (
-    BEFORE_COMMIT, AFTER_COMMIT, BEFORE_DISPATCH, DISPATCHED, RESULT, IN_COPY, IN_TRANSFER, IN_MIGRATION, IN_DRAIN,
-    BEFORE_CLOSE, BEFORE_RESOURCE, AFTER_RESOURCE, BODY_WRITTEN, BODY_FREED,
+    BEFORE_COMMIT, AFTER_COMMIT, BEFORE_DISPATCH, DISPATCHED, RESULT, IN_COPY, IN_TRANSFER, AFTER_TRANSFER,
+    IN_MIGRATION, IN_DRAIN, BEFORE_CLOSE, BEFORE_RESOURCE, AFTER_RESOURCE, BODY_WRITTEN, BODY_FREED,
 )  # fmt: skip
 
 _armed: str | None = None

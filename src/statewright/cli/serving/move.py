@@ -138,7 +138,7 @@ def _wanted(source: str, target: str, data: Path) -> Move:
 
 def _to_database(wanted: Move, dry_run: bool) -> Moved:
     """Fill a database from a data folder. Raises: Stop, StoreError, OSError."""
-    from statewright.cli.serving.moved_files import copy_moved, filled_folder, refuse_folder
+    from statewright.cli.serving.moved_files import copy_moved, filled_folder, finish_arrived, refuse_folder
     from statewright.stores.sqlite.file import FILE_NAME
     from statewright.stores.transfer.postgres_rows import empty, refuse_filled, refuse_other_folder
     from statewright.stores.transfer.sqlite_rows import reading
@@ -149,8 +149,13 @@ def _to_database(wanted: Move, dry_run: bool) -> Moved:
     with _locked(wanted.folder), reading(wanted.folder / FILE_NAME) as rows:
         moved = _found(wanted, rows)
         refuse_folder(wanted.data, wanted.origin)
-        refuse_filled(wanted.address)
         refuse_other_folder(wanted.address, wanted.data)
+        if not dry_run:
+            arrived = finish_arrived(rows, wanted.address, wanted.data, wanted.origin, COMMAND)
+            if arrived is not None:
+                moved.rows = arrived
+                return moved
+        refuse_filled(wanted.address)
         if dry_run:
             return moved
         with empty(wanted.address, COMMAND) as target, filled_folder(wanted.data, wanted.origin, COMMAND):

@@ -16,14 +16,15 @@ from typing import Final
 
 from statewright.cli.output import count_words
 from statewright.cli.serving.backup_files import HELD, OBJECTS, Progress, copied, link_or_copy, missing
-from statewright.cli.serving.row_progress import bar
+from statewright.cli.serving.row_progress import bar, compare_rows
 from statewright.errors import StoreError
 from statewright.files.data_folder import FOLDER_MODE, folders
 from statewright.files.whole import sync_folder, write_bytes
 from statewright.functions.functions import CODE
 from statewright.objects.bodies import file_name
+from statewright.stores import fail_points
 from statewright.stores.sqlite.file import FILE_NAME, LOCK_NAME, UNFINISHED, FolderLock, unfinished_from
-from statewright.stores.transfer.rows import Rows
+from statewright.stores.transfer.rows import Rows, counted
 
 MOVED: Final = (OBJECTS, "functions", "jobs", "logs", "metrics", "node-sdk", "simulations", "regions", "accounts")
 """Names in a data folder that belong to its store."""
@@ -142,8 +143,44 @@ def filled_folder(folder: Path, origin: str, command: str) -> Iterator[None]:
         for path in folder.glob(f"{FILE_NAME}*"):
             path.unlink()
         yield
-        sync_folder(folder)
-        (folder / UNFINISHED).unlink()
+        fail_points.passed(fail_points.AFTER_TRANSFER)
+        _finish(folder)
     finally:
         lock.mark_closed()
         lock.release()
+
+
+def finish_arrived(rows: Rows, address: str, folder: Path, origin: str, command: str) -> dict[str, int] | None:
+    """Complete a move or restore that ended after the database had all rows, before its folder counted.
+
+    Returns the number of rows of each table; None if that is not how `origin` ended.
+
+    Raises: InUse; StoreError if the database has other rows than `rows`; Unavailable.
+    """
+    # The driver of PostgreSQL is optional.
+    from statewright.stores.transfer.postgres_rows import is_filled, owned, snapshot
+
+    if unfinished_from(folder) != origin or not is_filled(address):
+        return None
+    lock = FolderLock(folder, command)
+    try:
+        with owned(address, command), snapshot(address) as target:
+            try:
+                counts = compare_rows(rows, target, counted(rows))
+            except StoreError as problem:
+                raise StoreError(
+                    f"{origin} was interrupted, and the database has changed since or was filled by something else "
+                    f"({problem}): if a server has worked on it, it is complete, and {folder / UNFINISHED} can be "
+                    "deleted; otherwise give Statewright another database"
+                ) from None
+        _finish(folder)
+        return counts
+    finally:
+        lock.mark_closed()
+        lock.release()
+
+
+def _finish(folder: Path) -> None:
+    """Take away the mark of an incomplete folder. Raises: OSError."""
+    sync_folder(folder)
+    (folder / UNFINISHED).unlink()

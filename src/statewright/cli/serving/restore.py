@@ -88,7 +88,7 @@ def _into_folder(backup: Path, folder: Path) -> dict[str, Any]:
 def _into_database(backup: Path, address: str, folder: Path) -> dict[str, Any]:
     """Fill a database, and a folder with its files; returns their contents. Raises: StoreError, OSError."""
     from statewright.cli.serving.backup_files import files_of
-    from statewright.cli.serving.moved_files import copy_moved, filled_folder, refuse_folder
+    from statewright.cli.serving.moved_files import copy_moved, filled_folder, finish_arrived, refuse_folder
     from statewright.stores.postgres.connection import place_of
     from statewright.stores.transfer.postgres_rows import empty, refuse_other_folder
     from statewright.stores.transfer.rows import counted
@@ -100,15 +100,15 @@ def _into_database(backup: Path, address: str, folder: Path) -> dict[str, Any]:
     names = _files(backup)
     refuse_folder(folder, origin)
     refuse_other_folder(address, folder)
-    with (
-        reading(backup) as rows,
-        empty(address, "statewright restore") as target,
-        filled_folder(folder, origin, "restore"),
-    ):
-        target.mark(origin)
-        size = copy_moved(names, files_of(backup), folder, link=False)
-        with target.filling():
-            counts = copy_rows(rows, target, counted(rows))
+    with reading(backup) as rows:
+        counts = finish_arrived(rows, address, folder, origin, "restore")
+        if counts is None:
+            with empty(address, "statewright restore") as target, filled_folder(folder, origin, "restore"):
+                target.mark(origin)
+                copy_moved(names, files_of(backup), folder, link=False)
+                with target.filling():
+                    counts = copy_rows(rows, target, counted(rows))
+        size = sum((folder / name).lstat().st_size for name in names)
     return {**found, "executions": counts["execution"], "store": place, "files": len(names), "fileBytes": size}
 
 

@@ -12,7 +12,7 @@ import click
 from statewright.cli.output import USAGE, Stop
 
 if TYPE_CHECKING:
-    from statewright.stores.transfer.rows import EmptyStore, Rows
+    from statewright.stores.transfer.rows import EmptyStore, FilledStore, Rows
 
 
 def is_address(store: str) -> bool:
@@ -44,3 +44,11 @@ def copy_rows(source: Rows, target: EmptyStore, counts: Mapping[str, int]) -> di
     # Each row is copied and read back.
     with bar("copying rows", 2 * sum(counts.values())) as progress:
         return transfer(source, target, progress)
+
+
+def compare_rows(source: Rows, target: FilledStore, counts: Mapping[str, int]) -> dict[str, int]:
+    """Compare all rows of two stores; as `copy_rows`. Raises: StoreError if they differ."""
+    from statewright.stores.transfer.rows import compare
+
+    with bar("comparing rows", 2 * sum(counts.values())) as progress:
+        return compare(source, target, progress)

@@ -209,6 +209,19 @@ def refuse_filled(address: str) -> None:
             _refuse_filled(connection, place)
 
 
+def is_filled(address: str) -> bool:
+    """True for a database with rows that no move or restore is still filling, or has left incomplete.
+
+    Raises: StoreError for a database that cannot be used; Unavailable.
+    """
+    place = place_of(address)
+    with _connected(address, place) as connection, explained(place):
+        refuse_unsuitable(connection, place)
+        return (
+            bool(version_of(connection)) and not has_table(connection, UNFINISHED) and _filled(connection) is not None
+        )
+
+
 def refuse_other_folder(address: str, folder: Path) -> None:
     """Check that a data folder is that of a database, or may become it. Raises: StoreError; Unavailable."""
     place = place_of(address)
@@ -220,15 +233,23 @@ def refuse_other_folder(address: str, folder: Path) -> None:
 
 def _refuse_filled(connection: Connection, place: str) -> None:
     with explained(place):
-        for name in (*(table.name for table in TABLES), *AS_FILES):
-            # Tables of later versions are not there yet.
-            if not has_table(connection, name):
-                continue
-            if connection.execute(f"SELECT 1 FROM {name} LIMIT 1".encode()).fetchone() is not None:
-                raise StoreError(
-                    f"the database {place} is not empty: it has rows in the table {name}. Name an empty one; "
-                    "nothing in this one was changed"
-                )
+        name = _filled(connection)
+    if name is not None:
+        raise StoreError(
+            f"the database {place} is not empty: it has rows in the table {name}. Name an empty one; nothing in this "
+            "one was changed"
+        )
+
+
+def _filled(connection: Connection) -> str | None:
+    """A table that has rows; None for an empty database. Raises: psycopg.Error."""
+    for name in (*(table.name for table in TABLES), *AS_FILES):
+        # Tables of later versions are not there yet.
+        if not has_table(connection, name):
+            continue
+        if connection.execute(f"SELECT 1 FROM {name} LIMIT 1".encode()).fetchone() is not None:
+            return name
+    return None
 
 
 def _refuse_others(connection: Connection, place: str) -> None:

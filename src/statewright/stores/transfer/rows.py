@@ -98,14 +98,18 @@ class SqlRows(ABC):
         return int(number)
 
 
-class EmptyStore(Protocol):
+class FilledStore(Protocol):
+    """A store that got its rows from another one."""
+
+    def rows(self, table: Table) -> Generator[SqlRow, None, None]:
+        """All rows that were written, in any order. Raises: StoreError."""
+
+
+class EmptyStore(FilledStore, Protocol):
     """A new store."""
 
     def put(self, table: Table, rows: Iterable[SqlRow]) -> None:
         """Write rows. Raises: StoreError."""
-
-    def rows(self, table: Table) -> Generator[SqlRow, None, None]:
-        """All rows that were written, in any order. Raises: StoreError."""
 
     def make_anew(self, epoch: int) -> None:
         """Write what is not copied; `epoch` is that of the source's last owner. Raises: StoreError."""
@@ -155,7 +159,23 @@ def transfer(source: Rows, target: EmptyStore, progress: Progress) -> dict[str, 
     return {name: tally.many for name, tally in written.items()}
 
 
-def _compare(table: Table, written: Tally, target: EmptyStore, progress: Progress) -> None:
+def compare(source: Rows, target: FilledStore, progress: Progress) -> dict[str, int]:
+    """Compare all rows of two stores; returns the number of rows of each table. `progress` is as in `transfer`.
+
+    Raises: StoreError if they differ.
+    """
+    many = {}
+    for table in TABLES:
+        wanted = Tally()
+        with contextlib.closing(source.rows(table)) as rows:
+            for _ in wanted.of(rows, progress):
+                pass
+        _compare(table, wanted, target, progress)
+        many[table.name] = wanted.many
+    return many
+
+
+def _compare(table: Table, written: Tally, target: FilledStore, progress: Progress) -> None:
     """Read back what a table has. Raises: StoreError if it is not what was written."""
     found = Tally()
     with contextlib.closing(target.rows(table)) as rows:
