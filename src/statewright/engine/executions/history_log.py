@@ -5,6 +5,7 @@ Owns which of them gets which events, once they are durable; how a line of a log
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
 from statewright.engine.executions.live import LiveExecution
@@ -15,8 +16,10 @@ from statewright.engine.machines.programs import Programs
 from statewright.engine.metering import ExecutionMeter
 from statewright.interpreter.history import HistoryEvent
 
+logger = logging.getLogger(__name__)
+
 OnHistory = Callable[[Head, list[HistoryEvent]], None]
-"""Called with what an execution's history has gained, once it is durable; may not wait."""
+"""Called with what an execution's history has gained, once it is durable; may not wait. What it raises is logged."""
 
 
 class HistoryLog:
@@ -68,7 +71,11 @@ class HistoryLog:
 
     def _pass_on(self, head: Head, history: list[HistoryEvent], redrives: int) -> None:
         for follower in self._followers:
-            follower(head, history)
+            try:
+                follower(head, history)
+            except Exception:
+                # The events are durable: a bug of what watches them is not one of the execution.
+                logger.exception("a follower of the history of %s failed", head.execution_arn)
         settings = self._programs.log_settings(head.machine_id, head.revision_id)
         if settings is not None:
             self.logs.log(settings, history, head.execution_arn, redrives)
