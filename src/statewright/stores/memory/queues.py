@@ -7,7 +7,8 @@ from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from heapq import heappop, heappush
+from heapq import heappop, heappush, nsmallest
+from itertools import islice
 
 from statewright.errors import StoreError, Unavailable
 from statewright.stores.completion import Complete, Completion
@@ -285,8 +286,27 @@ class MemoryQueues:
 
     async def peek(self, queue: int, limit: int) -> list[Claimed]:
         self._check()
-        rows = sorted(self._rows(queue), key=lambda message: (message.visible_ms, message.receives, message.id))
-        return [_claimed(message, message.visible_ms) for message in rows[:limit]]
+        if self._groups.get(queue):
+            rows = nsmallest(limit, self._rows(queue), key=lambda one: (one.visible_ms, one.receives, one.id))
+        else:
+            rows = list(islice(self._in_order(queue), limit))
+        return [_claimed(message, message.visible_ms) for message in rows]
+
+    def _in_order(self, queue: int) -> Iterator[_Message]:
+        """The messages without groups by their places: the heap is walked from its top, and stays as it is."""
+        places = self._places.get(queue, ())
+        next_ones = [(places[0], 0)] if places else []
+        seen = set[int]()
+        while next_ones:
+            (visible_ms, receives, number), at = heappop(next_ones)
+            for below in range(2 * at + 1, min(2 * at + 3, len(places))):
+                heappush(next_ones, (places[below], below))
+            message = self.messages.get(number)
+            if message is None or number in seen or message.queue != queue:
+                continue
+            if (message.visible_ms, message.receives) == (visible_ms, receives):
+                seen.add(number)
+                yield message
 
     async def forget(self, now_ms: int, notes_before: int) -> None:
         self._check()
