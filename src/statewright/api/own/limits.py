@@ -63,9 +63,9 @@ async def release_permit(app: App, _call: Call, request: Json) -> Json:
 
 def _semaphore(app: App, request: Json) -> Semaphore:
     name, key = request["name"], request.get("key", "")
-    for one in app.engine.semaphores.standing():
-        if (one.name, one.key) == (name, key):
-            return one
+    found = app.engine.semaphores.find(name, key)
+    if found is not None:
+        return found
     shown = f"'{name}' with the key '{key}'" if key else f"'{name}'"
     raise ApiError("SemaphoreDoesNotExist", f"The semaphore {shown} has no holders and no waiters.")
 

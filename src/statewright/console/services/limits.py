@@ -6,6 +6,7 @@ stand there many thousand times.
 
 from __future__ import annotations
 
+from heapq import nsmallest
 from itertools import islice
 from typing import Final
 
@@ -27,18 +28,18 @@ async def limits(console: Console, asked: Asked) -> JsonObject:
     app = console.app_of(asked)
     wanted = asked.given.get("q", "").casefold()
     semaphores = [
-        one for one in app.engine.semaphores.standing()
+        one for one in app.engine.semaphores.every()
         if not wanted or wanted in one.name.casefold() or wanted in one.key.casefold()
     ]  # fmt: skip
-    # Those that others wait for come first; the rest is by name.
-    semaphores.sort(key=lambda one: not one.waiters)
     first = number(asked.given, "cursor", 0)
     following = first + PAGE_ROWS
+    # Those that others wait for come first; the rest is by name. Of very many, those up to the page are sorted.
+    shown = nsmallest(following, semaphores, key=lambda one: (not one.waiters, one.name, one.key))
     machines = [
         one for one in app.engine.admission.standing() if wanted in one.machine_arn.rpartition(":")[2].casefold()
     ]
     return {
-        "semaphores": [_listed(one) for one in semaphores[first:following]],
+        "semaphores": [_listed(one) for one in shown[first:]],
         "next": str(following) if following < len(semaphores) else None,
         "total": len(semaphores),
         "machines": [
@@ -72,14 +73,14 @@ async def semaphore(console: Console, asked: Asked) -> JsonObject:
     app = console.app_of(asked)
     name, key = needed(asked.given, "name"), asked.given.get("key", "")
     now_ms = app.clock.now_ms()
-    for one in app.engine.semaphores.standing():
-        if (one.name, one.key) == (name, key):
-            return {
-                "name": name, "key": key, "limit": one.limit, "held": len(one.holders), "waiting": len(one.waiters),
-                "holders": [_shown(permit) for permit in islice(one.holders.values(), MOST_PERMITS)],
-                "waiters": [_shown(permit) for permit in islice(one.waiters.values(), MOST_PERMITS)],
-                "nowMs": now_ms,
-            }  # fmt: skip
+    one = app.engine.semaphores.find(name, key)
+    if one is not None:
+        return {
+            "name": name, "key": key, "limit": one.limit, "held": len(one.holders), "waiting": len(one.waiters),
+            "holders": [_shown(permit) for permit in islice(one.holders.values(), MOST_PERMITS)],
+            "waiters": [_shown(permit) for permit in islice(one.waiters.values(), MOST_PERMITS)],
+            "nowMs": now_ms,
+        }  # fmt: skip
     return {
         "name": name, "key": key, "limit": None, "held": 0, "waiting": 0, "holders": [], "waiters": [],
         "nowMs": now_ms,

@@ -53,7 +53,7 @@ async def waiting(console: Console, asked: Asked) -> JsonObject:
     engine = app.engine
     now_ms = app.clock.now_ms()
     before_ms = now_ms - number(given, "older", 0)
-    semaphores = engine.semaphores.standing()
+    semaphores = engine.semaphores.every()
     standing = engine.admission.standing()
     document: JsonObject = {
         "permits": sum(len(one.waiters) for one in semaphores), "starts": sum(one.queued for one in standing),
@@ -92,7 +92,7 @@ def _page(rows: Sequence[JsonObject], given: Given) -> JsonObject:
 # ------------------------------------------------------------------ permits and starts
 
 
-def _permits(semaphores: Sequence[Semaphore], given: Given, before_ms: int) -> JsonObject:
+def _permits(semaphores: Iterable[Semaphore], given: Given, before_ms: int) -> JsonObject:
     """A page of the waits for permits. There may be very many, of which only those of the page become rows."""
     wanted = given.get("q", "").casefold()
     first = number(given, "cursor", 0)

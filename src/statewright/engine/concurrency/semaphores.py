@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -244,8 +244,16 @@ class Semaphores:
         return permit
 
     def standing(self) -> Sequence[Semaphore]:
-        """Every semaphore with holders or waiters, by name and key."""
+        """Every semaphore with holders or waiters, by name and key; `every` does not sort them."""
         return [self._semaphores[name] for name in sorted(self._semaphores)]
+
+    def every(self) -> Collection[Semaphore]:
+        """Every semaphore with holders or waiters, in no order. It changes with them: no caller may wait meanwhile."""
+        return self._semaphores.values()
+
+    def find(self, name: str, key: str) -> Semaphore | None:
+        """The semaphore of a name and key, if it has holders or waiters."""
+        return self._semaphores.get((name, key))
 
     # ------------------------------------------------------------------ the tables
 
