@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from statewright.config_tables import ConsoleSettings
 from statewright.console import runs
+from statewright.console.redaction import Redactor, RunRedaction
 from statewright.console.runs import Runs
+from statewright.interpreter.history import HistoryEvent
+from statewright.virtual_clock import VirtualClock, run_virtual
+from tests.unit.engine.running import Rig, machine, passing, wait
 
 engine: Any = None
 
@@ -39,3 +46,36 @@ def test_room_is_made(monkeypatch: pytest.MonkeyPatch, lengths, followed, expect
     monkeypatch.setattr(runs, "KEPT_CHARACTERS", 100)
     monkeypatch.setattr(runs, "FOLLOWED_CHARACTERS", 400)
     assert kept(lengths, followed, len(lengths) - 1) == expected
+
+
+def told(events: Sequence[HistoryEvent]) -> str:
+    return str([event.details for event in events])
+
+
+def test_a_long_history_is_hidden_again_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "_FEW_EVENTS", 4)
+    threads: list[bool] = []
+
+    def again(self: RunRedaction, shown: Sequence[HistoryEvent]) -> list[HistoryEvent]:
+        threads.append(threading.current_thread() is threading.main_thread())
+        return hide_again(self, shown)
+
+    hide_again = RunRedaction.again
+    monkeypatch.setattr(RunRedaction, "again", again)
+
+    async def main(clock: VirtualClock) -> None:
+        rig = await Rig(clock).up()
+        made = Runs(rig.engine, Redactor(ConsoleSettings(redact=("**.password",))))
+        states = {"A": passing("B"), "B": passing("W"), "W": wait(5, "C"), "C": passing("V"), "V": wait(5, "D")}
+        secret = passing("X", Result={"password": "hunter2-hunter2"})
+        arn = await rig.begin(machine(**states, D=secret, X=wait(5)), {"said": "hunter2-hunter2"})
+        await rig.settle()
+        assert "hunter2" in told(await made.events(arn))
+        await rig.until(6_000)
+        assert (len(await made.events(arn)), threads) == (10, [])
+        await rig.until(6_000)
+        assert "hunter2" not in told(await made.events(arn))
+        assert threads == [False]
+        await rig.down()
+
+    run_virtual(main)
