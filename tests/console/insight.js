@@ -49,10 +49,20 @@ async function execution(page, look) {
   const total = await page.locator('dialog .total').innerText();
   await page.keyboard.press('Escape');
   await page.locator('dialog').waitFor({ state: 'detached' });
+  const refused = await refusedCopy(page);
   const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Export page' }).click()]);
   const path = join(tmpdir(), `${process.pid}-${look.name.replace(' ', '-')}.html`);
   await file.saveAs(path);
-  return { total, file: file.suggestedFilename(), ...await offline(page, path) };
+  return { total, refused, file: file.suggestedFilename(), ...await offline(page, path) };
+}
+
+/** What the page says when the browser does not let it copy. */
+async function refusedCopy(page) {
+  await page.evaluate(() => {
+    navigator.clipboard.writeText = () => Promise.reject(new DOMException('Write permission denied.', 'NotAllowedError'));
+  });
+  await page.getByRole('button', { name: 'Copy link to this moment' }).click();
+  return page.getByText('The browser did not copy it').innerText();
 }
 
 /** Opens a file from disk, in a page of its own that may ask for nothing. */

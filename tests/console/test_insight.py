@@ -95,6 +95,11 @@ def test_figures_are_the_same_on_the_graph_and_in_the_table(report):
         assert figures["markup"] == 0
 
 
+def test_a_link_that_the_browser_does_not_copy_is_said(report):
+    said = {shown["copies"]["refused"] for shown in report["shown"].values()}
+    assert said == {"The browser did not copy it: Write permission denied."}
+
+
 def test_an_exported_file_shows_the_run_without_a_server(report):
     for shown in report["shown"].values():
         copies = shown["copies"]

@@ -3,22 +3,25 @@
 import { html, useState } from './vendor.js';
 import { HELD } from './api.js';
 import { Icon } from './icons.js';
+import { copyText } from './copying.js';
 import { useAction } from './dialogs.js';
 
 /** Copies the address, which names event, state and tab. @param {import('./run_actions.js').ActionProps} props */
 export function ShareButton({ at, arn }) {
   const [copied, setCopied] = useState('');
+  const { problem, run: start } = useAction();
   const now = `${at} ${location.search}`;
-  const copy = async () => {
+  const copy = () => start(async () => {
     // The address of a run that plays is written with a delay.
     const address = new URL(location.href);
     if (!address.searchParams.has('at')) address.searchParams.set('at', String(at));
-    await navigator.clipboard.writeText(address.href);
+    await copyText(address.href);
     setCopied(now);
-  };
+  });
   // An imported history is in this tab alone.
   if (!navigator.clipboard || arn.startsWith(HELD)) return null;
-  return html`<button class="action" aria-live="polite" title="Copies the address of this page with its event, state and tab" onClick=${copy}><${Icon} name="copy" />${copied === now ? 'Copied' : 'Copy link to this moment'}</button>`;
+  return html`<button class="action" aria-live="polite" title="Copies the address of this page with its event, state and tab" onClick=${copy}><${Icon} name="copy" />${copied === now ? 'Copied' : 'Copy link to this moment'}</button>
+    ${problem ? html`<span class="fail" role="alert">${problem.message}</span>` : null}`;
 }
 
 /** Saves the run as one HTML file. @param {import('./run_actions.js').ActionProps} props */
