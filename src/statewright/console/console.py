@@ -54,6 +54,8 @@ _SAFE: Final = (
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
 )
+_LINES: Final = (*_SAFE, (b"content-type", b"application/x-ndjson"), (b"cache-control", b"no-store"))
+"""Headers of an answer that goes on."""
 
 
 @dataclass(slots=True)
@@ -103,7 +105,12 @@ class ConsoleApp:
                 return
             caller = self._sign_in.caller(scope, headers)
             reply = await self._reply(scope, headers, receive, caller)
-            if isinstance(reply, Lines):
+            if isinstance(reply, Lines) and scope["method"] == "HEAD":
+                # Its documents would be made for nothing, and a live one never ends.
+                await close(reply.documents)
+                await send({"type": "http.response.start", "status": 200, "headers": _LINES})
+                await send({"type": "http.response.body", "body": b""})
+            elif isinstance(reply, Lines):
                 if self.draining:
                     await close(reply.documents)
                     raise ApiError("ServiceUnavailable", "The server is shutting down.")
@@ -181,13 +188,12 @@ class ConsoleApp:
         """Send documents as they come, until they end, the page goes away, its session is over, or the server stops."""
         task = asyncio.current_task()
         assert task is not None
-        headers = [*_SAFE, (b"content-type", b"application/x-ndjson"), (b"cache-control", b"no-store")]
         watches = [asyncio.ensure_future(_end_after(_gone(receive), task))]
         if caller.session is not None:
             watches.append(asyncio.ensure_future(_end_after(self._sign_in.until_over(caller), task)))
         self._streams.add(task)
         try:
-            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            await send({"type": "http.response.start", "status": 200, "headers": _LINES})
             async for document in reply.documents:
                 line = dump_json(document).encode() + b"\n"
                 await send({"type": "http.response.body", "body": line, "more_body": True})

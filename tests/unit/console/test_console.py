@@ -10,6 +10,8 @@ import pytest
 
 from statewright.api.app import Api
 from statewright.config import Config
+from statewright.console import reads
+from statewright.console.asked import Lines
 from statewright.console.console import ConsoleApp
 from tests.unit.api.apps import app_of
 from tests.unit.api.asgi import SIGNED, Reply, request
@@ -120,6 +122,22 @@ def test_a_browser_at_the_address_itself_is_led_to_the_console():
 )
 def test_programs_at_that_address_are_answered_as_before(query, headers):
     assert get("/", query, **headers).status != 302
+
+
+def test_the_head_of_an_answer_that_goes_on_begins_none(monkeypatch):
+    begun = []
+
+    async def documents() -> Any:
+        begun.append("a document")
+        yield {}
+
+    async def live(_console: Any, _asked: Any) -> Lines:
+        return Lines(documents())
+
+    monkeypatch.setitem(reads.READS, "live", live)
+    head = get("/console/api/live", method="HEAD", sec_fetch_site="same-origin")
+    assert (head.status, head.headers["content-type"], head.body) == (200, "application/x-ndjson", b"")
+    assert begun == []
 
 
 def test_a_server_that_stops_begins_no_stream():
