@@ -79,6 +79,7 @@ def test_two_runs_are_compared(report):
         assert shown["first"][0].startswith("the input of Check at $.order")
         assert shown["first"][-1] == "After Charge card: A goes to Ship, B ends."
         assert {"Ship, Task, only in A", "Check, Task, in both", "Refuse, Fail, not reached"} <= set(shown["graph"])
+        assert shown["top"] == {"below": True, "marks": 2}, "the start and the end"
         assert '"fine"' in shown["payload"]
         assert '"busy"' in shown["payload"]
         assert "Choose two executions" in shown["same"]

@@ -105,12 +105,19 @@ async function walk(page) {
   await page.locator('.pairs tbody tr').first().waitFor();
   const first = await page.locator('.first dd .link').allInnerTexts();
   const graph = await page.locator('.tinted .node').evaluateAll((nodes) => nodes.map((node) => node.getAttribute('aria-label')));
-  await page.locator('.tinted [data-state="Check"]').press('Enter');
+  const scrolled = () => page.evaluate(() => document.querySelector('.tinted .canvas').scrollTop);
+  // The keyboard's focus scrolls to the last state; the first one is chosen by its row.
+  await page.locator('.tinted [data-state="Refuse"]').focus();
+  const below = await scrolled();
+  await page.locator('.pairs tbody button', { hasText: 'Check' }).first().click();
+  await page.locator('.tinted .selected[data-state="Check"]').waitFor();
+  await page.waitForFunction(() => document.querySelector('.tinted .canvas').scrollTop === 0);
+  const top = { below: below > 0, marks: await page.locator('.tinted circle.start').count() };
   await page.locator('#pair .line').first().waitFor();
   const payload = await page.locator('#pair').innerText();
   await page.checkAccess();
   const sides = await page.locator('.side a').allInnerTexts();
   await page.goto(`${address}/console/compare?a=${fine}&b=${fine}`);
   const same = await page.locator('.empty').innerText();
-  return { steps, tries, why, refused, verdict, parting, wrong, ends, mocks, lanes, markup, checked, first, graph, payload, sides, same };
+  return { steps, tries, why, refused, verdict, parting, wrong, ends, mocks, lanes, markup, checked, first, graph, top, payload, sides, same };
 }

@@ -1,20 +1,28 @@
 // The graph of two runs: states and transitions that only one of them has, in two tints.
 
-import { html, useState } from './vendor.js';
+import { html, useEffect, useRef, useState } from './vendor.js';
+import { Mark, show } from './graph.js';
 import { side } from './compare_words.js';
 
+const ZOOM = 0.8;
 const WORDS = { both: 'in both', a: 'only in A', b: 'only in B', none: 'not reached' };
 
 /** @param {any} props */
 export function TintedGraph({ found, icons, selected, onSelect }) {
   const [of, setOf] = useState(0);
   const drawing = found.drawings[Math.min(of, found.drawings.length - 1)];
+  const box = useRef(/** @type {any} */ (null));
+  useEffect(() => {
+    const shape = [...drawing.states, ...drawing.boxes].find((/** @type {any} */ one) => one.name === selected);
+    if (shape) show(box.current, shape.badge[0] * ZOOM, shape.badge[1] * ZOOM);
+  }, [drawing, selected]);
   const inA = new Set(found.reached.a);
   const inB = new Set(found.reached.b);
   const node = (/** @type {any} */ shape) => html`<${Node} key=${shape.name} shape=${shape} where=${side(shape.name, inA, inB)} icons=${icons} isSelected=${shape.name === selected} onSelect=${onSelect} />`;
-  return html`<section class="graph card tinted" aria-label="Graph of both"><div class="canvas"><svg width=${drawing.width * 0.8} height=${drawing.height * 0.8} viewBox=${`0 0 ${drawing.width} ${drawing.height}`} role="group" aria-label="States">
+  return html`<section class="graph card tinted" aria-label="Graph of both"><div class="canvas" ref=${box}><svg width=${drawing.width * ZOOM} height=${drawing.height * ZOOM} viewBox=${`0 0 ${drawing.width} ${drawing.height}`} role="group" aria-label="States">
       ${drawing.boxes.map(node)}
       ${drawing.edges.map((/** @type {any} */ edge) => html`<g><path class=${edge.kind === 'catch' ? 'edge catch' : 'edge'} d=${edge.line} />${edge.arrow ? html`<path class=${edge.kind === 'catch' ? 'arrow catch' : 'arrow'} d=${edge.arrow} />` : null}</g>`)}
+      ${drawing.marks.map((/** @type {any} */ mark) => html`<${Mark} mark=${mark} />`)}
       ${drawing.states.map(node)}</svg></div>
     <p class="legend"><span class="key a">only in A</span><span class="key b">only in B</span><span class="key both">in both</span>
       ${found.drawings.length > 1 ? html`<span class="tabs pill" role="group" aria-label="Definition">${['A', 'B'].map((name, place) => html`<button aria-pressed=${of === place} onClick=${() => setOf(place)}>graph of ${name}</button>`)}</span>` : null}</p></section>`;

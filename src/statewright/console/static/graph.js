@@ -50,7 +50,7 @@ export function Graph({ run, at, selected, icons, onSelect, lookOf }) {
 const NEAR = 60;
 
 /** Scrolls as far as needed to show a place. @param {any} box @param {number} x @param {number} y */
-function show(box, x, y) {
+export function show(box, x, y) {
   if (y < box.scrollTop + NEAR || y > box.scrollTop + box.clientHeight - NEAR) box.scrollTop = y - box.clientHeight / 3;
   if (x < box.scrollLeft + NEAR || x > box.scrollLeft + box.clientWidth) box.scrollLeft = x - box.clientWidth / 2;
 }
@@ -154,7 +154,7 @@ function Label({ label, times }) {
 }
 
 /** @param {any} props */
-function Mark({ mark }) {
+export function Mark({ mark }) {
   if (mark.kind === 'start') return html`<circle class="start" cx=${mark.x} cy=${mark.y} r="5" />`;
   return html`<g><path class="edge" d=${mark.stub} /><circle class="end" cx=${mark.x} cy=${mark.y} r="5.2" /><circle class="start" cx=${mark.x} cy=${mark.y} r="2.6" /></g>`;
 }
