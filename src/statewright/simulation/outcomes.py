@@ -24,6 +24,8 @@ from statewright.virtual import VirtualSystem
 MOST_LOOKED_AT: Final = 200
 """Failed executions whose errors are read, by machine."""
 MANY_MESSAGES: Final = 1_000
+LEAST_SAVED_USD: Final = 0.01
+"""Advice that would save less than a cent is none."""
 MANY_CALLS: Final = 1_000
 FITTED: Final = (
     "lambda-2022: what becomes of a throttled batch is assumed, and fitted to one published figure (103 dead letters); "
@@ -336,6 +338,8 @@ def _batch_hints(parts: Parts, mappings: list[Document]) -> list[str]:
         if "queue" not in mapping or mapping["batchSize"] != 1 or messages < MANY_MESSAGES or price is None:
             continue
         saved = price.of(2 * messages * 0.9)
+        if saved < LEAST_SAVED_USD:
+            continue
         found.append(
             f"{mapping['queue']}: batches of 10 need a tenth of the {2 * messages:,} receives and deletes, "
             f"{saved:.2f} USD less; with ReportBatchItemFailures one bad message does not repeat the others"

@@ -113,7 +113,8 @@ def _facts(document: Document) -> str:
         elif function["mostAtOnce"] > 1:
             facts.append((f"{function['mostAtOnce']:,}", f"of {function['name']} at once at most"))
     cost = document["cost"]
-    facts.append((f"{cost['usd']:,.2f} USD", f"at prices of {cost['prices']['date']}"))
+    digits = 2 if cost["usd"] >= 0.01 or not cost["usd"] else 6
+    facts.append((f"{cost['usd']:,.{digits}f} USD", f"at prices of {cost['prices']['date']}"))
     shown = "".join(
         f'<div class="fact"><b>{escape(value)}</b><span class="quiet">{escape(words)}</span></div>'
         for value, words in facts
