@@ -1,10 +1,13 @@
-"""Operations on semaphores and machines with limits: show holders and waiters, and revoke a permit."""
+"""Operations on limits: show those of the server, semaphores and machines with limits, and revoke a permit."""
 
 from __future__ import annotations
+
+from dataclasses import fields
 
 from statewright.api.operations import App, Call, operation
 from statewright.engine.concurrency.semaphores import Permit, Semaphore
 from statewright.errors import ApiError
+from statewright.limits import Limits
 from statewright.payload import Json, JsonObject
 
 
@@ -32,6 +35,17 @@ async def list_limits(app: App, _call: Call, _request: Json) -> Json:
             }
             for one in app.engine.admission.standing()
         ],
+    }
+
+
+@operation("statewright", "DescribeLimits")
+async def describe_limits(app: App, _call: Call, _request: Json) -> Json:
+    """Show the limits of executions and queues on this server by name, and the names of those that are lifted."""
+    found = {one.name: getattr(app.config.limits, one.name) for one in fields(Limits) if one.name != "profile"}
+    return {
+        "profile": app.config.limits.profile,
+        "limits": {name: number for name, number in found.items() if number is not None},
+        "lifted": [name for name, number in found.items() if number is None],
     }
 
 

@@ -7,13 +7,22 @@ do. What a replay is, and when one cannot be judged, is in `simulator.judging`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from statewright.cli.client import Answer, ApiProblem, Server, describe_machine, machine_of, server_options
+from statewright.cli.client import (
+    OWN_SERVICE,
+    Answer,
+    ApiProblem,
+    Server,
+    Unreachable,
+    describe_machine,
+    machine_of,
+    server_options,
+)
 from statewright.cli.output import (
     FAILED,
     NOT_FOUND,
@@ -31,6 +40,7 @@ from statewright.cli.output import (
 from statewright.cli.table import dated, print_table, status_span
 
 if TYPE_CHECKING:
+    from statewright.limits import Limits
     from statewright.simulator.judging import Judgement, Machine
 
 MOST: Final = 1_000
@@ -64,7 +74,7 @@ def check(target: str, last: int, name: str | None, shows_all: bool, form: str, 
     with Server(endpoint) as server:
         arn, other = _other(server, target, name)
         found = _Found()
-        judged = _judged(server, arn, other, last)
+        judged = _judged(server, arn, other, last, _limits(server))
         if form == "jsonl":
             for one in judged:
                 found.note(one)
@@ -146,7 +156,7 @@ def _machine(definition: str) -> Machine:
 # ------------------------------------------------------------------ executions
 
 
-def _judged(server: Server, arn: str, other: Machine, last: int) -> Iterator[Answer]:
+def _judged(server: Server, arn: str, other: Machine, last: int, limits: Limits) -> Iterator[Answer]:
     """The verdict of each execution, newest first."""
     from statewright.errors import DefinitionError
 
@@ -159,7 +169,7 @@ def _judged(server: Server, arn: str, other: Machine, last: int) -> Iterator[Ans
             **dated({"startDate": shown["startDate"]}),
         }
         try:
-            judged = _judge(server, shown, other, own)
+            judged = _judge(server, shown, other, own, limits)
             yield row | _document(judged)
         except (ApiProblem, DefinitionError, ValueError) as problem:
             # One whose history is gone, or that a server of another kind ran, is no reason to leave out the others.
@@ -177,7 +187,22 @@ def _why_not(problem: Exception) -> str:
     return f"Its history cannot be read: {problem}"
 
 
-def _judge(server: Server, shown: Answer, other: Machine, own: dict[str, Machine]) -> Judgement:
+def _limits(server: Server) -> Limits:
+    """The limits that the executions were run under: the server's own, or the service's if it tells none."""
+    from statewright.limits import AWS
+
+    try:
+        with Server(server.named_endpoint, service=OWN_SERVICE) as own:
+            found = own.call("describe_limits")
+    except (ApiProblem, Unreachable):
+        # A server of another kind, or an older one.
+        return AWS
+    known = {one.name for one in fields(AWS)}
+    changed: dict[str, Any] = {"profile": found["profile"], **found["limits"], **dict.fromkeys(found["lifted"])}
+    return replace(AWS, **{name: value for name, value in changed.items() if name in known})
+
+
+def _judge(server: Server, shown: Answer, other: Machine, own: dict[str, Machine], limits: Limits) -> Judgement:
     from statewright.interpreter.state import Identity
     from statewright.simulator.judging import judge
     from statewright.simulator.recorded import events_of
@@ -192,7 +217,7 @@ def _judge(server: Server, shown: Answer, other: Machine, own: dict[str, Machine
         arn, shown["name"], machine_arn, machine_of(machine_arn), definition.get("roleArn", ""), arn.split(":")[3]
     )
     events = list(server.pages("get_execution_history", "events", executionArn=arn))
-    return judge(events_of(events), own[text], other, identity)
+    return judge(events_of(events), own[text], other, identity, limits=limits)
 
 
 def _document(judged: Judgement) -> Answer:
