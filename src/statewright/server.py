@@ -278,8 +278,8 @@ class _Process:
         if options.prepare is not None:
             await options.prepare(system)
         await system.start()
-        engine.inbox.watch()
-        compare_clocks(await self.store.newest_id(engine.shard.number), engine.clock.now_ms())
+        engine.watch_inbox()
+        compare_clocks(await self.store.newest_id(engine.store.shard), engine.clock.now_ms())
 
     async def stop(self, inside: _Inside | None) -> None:
         """Stop the system, and release what it had."""
@@ -470,7 +470,7 @@ def _open_store(options: ServerOptions) -> Store:
 
 def _left_unwritten(engine: Engine) -> str:
     """Describe what a stop leaves undone at its deadline, for its log line."""
-    names = engine.runner.unfinished()
+    names = engine.cells.unfinished()
     if not names:
         return "the store is not closed"
     shown = ", ".join(names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else "")
@@ -483,7 +483,7 @@ def _follow(system: System) -> None:
     whose = f" of the account {app.account}" if app.account else ""
     log.info("the region %s%s has a system of its own now", app.config.region, whose)
     system.engine.subscribe(_log_status)
-    system.engine.inbox.watch()
+    system.engine.watch_inbox()
 
 
 def _log_status(change: StatusChange) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,14 +15,12 @@ from statewright.engine.engine import Engine, EngineSettings
 from statewright.engine.executions.live import decode_live
 from statewright.engine.executions.views import Head, StatusChange
 from statewright.engine.inputs import Input
-from statewright.engine.listeners import CommitListener
 from statewright.engine.machines.catalogue import MachineCatalogue
 from statewright.engine.machines.machines import Target
 from statewright.engine.machines.programs import Programs
 from statewright.engine.map_runs.data import Slice
 from statewright.engine.map_runs.head import RunHead
 from statewright.engine.map_runs.live import LiveRun
-from statewright.engine.runner import Runner
 from statewright.errors import ApiError
 from statewright.instants import parse_duration_ms
 from statewright.interpreter import events
@@ -54,14 +52,14 @@ class CasePrograms(Programs):
 class CaseEngine(Engine):
     """An engine whose activities have a worker that takes every task at once."""
 
-    def _listeners(self, runner: Runner, *parts: Any) -> Sequence[CommitListener]:
-        listeners = super()._listeners(runner, *parts)
-        self.effects.offer = self._take_at_once  # type: ignore[method-assign]
-        return listeners
+    def __init__(self, *parts: Any, **settings: Any) -> None:
+        super().__init__(*parts, **settings)
+        for cell in self.cells:
+            cell.effects.offer = self._take_at_once  # type: ignore[method-assign]
 
     def _take_at_once(self, execution: int, call: ScheduledCall, parameters: Payload | None = None) -> None:
-        self.runner.tell(execution, Input(events.TaskStarted(call.task_id, "simulator")))
-        self.effects.dispatch(execution, call)
+        self.cells.tell(execution, Input(events.TaskStarted(call.task_id, "simulator")))
+        self.cells.of(execution).effects.dispatch(execution, call)
 
 
 class Items:
@@ -147,7 +145,7 @@ class Mocks:
     async def _child(self, execution_arn: str) -> tuple[LiveRun, str]:
         assert self.engine is not None
         name = execution_arn.rpartition(":")[2]
-        for run in self.engine.map_runs._runs.values():
+        for run in [run for runs in self.engine.cells.map_runs().values() for run in runs._runs.values()]:
             if any(child_name(run.head.map_run_arn, child.index) == name for child in run.state.children):
                 return run, name
         raise AssertionError(execution_arn)
@@ -180,9 +178,9 @@ class Mocks:
 
         async def tell() -> None:
             execution = await engine.names.id_of(task.execution_arn)
-            engine.runner.tell(execution, Input(event))
+            engine.cells.tell(execution, Input(event))
 
-        self.clock.call_at(self.clock.now_ms() + after_ms, lambda: engine.shard.spawn(tell()))
+        self.clock.call_at(self.clock.now_ms() + after_ms, lambda: engine.cells.home.shard.spawn(tell()))
 
     async def cancel(self, task: ScheduledCall) -> None:
         """Nothing to call off."""
@@ -225,7 +223,7 @@ class EngineRun:
             if "redrive" in action:
                 redrives.append(due_ms)
             else:
-                clock.call_at(due_ms, lambda action=action: self.engine.shard.spawn(self._act(action)))  # type: ignore[misc]
+                clock.call_at(due_ms, lambda action=action: self.engine.cells.home.shard.spawn(self._act(action)))  # type: ignore[misc]
         await self.engine.start_execution(self._target(), "run", dump_json(case.get("input", {})))
         await self.closed.wait()
         for due_ms in redrives:
@@ -259,7 +257,7 @@ class EngineRun:
             await self.engine.stop_execution(self.arn, stop.get("error"), stop.get("cause"))
             return
         execution = await self.engine.names.id_of(self.arn)
-        self.engine.runner.tell(execution, Input(event_of(action, await self._state(execution), self.program)))
+        self.engine.cells.tell(execution, Input(event_of(action, await self._state(execution), self.program)))
 
     async def _state(self, execution: int) -> ExecutionState:
         stored = await self.store.executions.load(execution)
@@ -278,7 +276,7 @@ class EngineRun:
             if token is None:
                 break
         await self.engine.stop()
-        assert not self.engine.runner.quarantined
+        assert not self.engine.cells.quarantined
         assert not self.store.executions.outbox
         assert not self.store.executions.inbox
         assert not await self.store.executions.due(0, 1 << 62, 10)

@@ -305,7 +305,7 @@ def test_an_execution_of_the_future_is_held_back_alone(tmp_path: Path) -> None:
     noted = json.loads((data / ANSWERS).read_text())
     with VirtualSystem(start=noted["made_ms"] + 1, data=data, config=Config(extensions=True)) as system:
         system.advance("1h")
-        held = list(system.parts.engine.runner.quarantined.values())
+        held = list(system.parts.engine.cells.quarantined.values())
         assert len(held) == 1
         assert "was written by a newer Statewright (format 99, this one reads up to 1)" in held[0]
         counts = system.run(system.parts.engine.store.executions.count_by_status(None))

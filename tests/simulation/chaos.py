@@ -214,7 +214,7 @@ class Chaos:
         await self.nap(15_000)
         for one in list(self.memory.executions.by_id.values()):
             if self.engine is not None and call.execution_arn.endswith(f":{one.row.name}"):
-                self.engine.runner.tell(one.row.id, Input(event_of(call, result)))
+                self.engine.cells.tell(one.row.id, Input(event_of(call, result)))
 
     async def answer(self, token: str, value: Any, arn: str | None = None) -> None:
         """A worker that answers by token, and tries until it is told something."""
@@ -358,7 +358,7 @@ class Chaos:
         assert engine is not None
         kept = self.memory.executions
         assert not self.unnamed, f"nothing would have woken {self.unnamed}"
-        assert not engine.runner.quarantined
+        assert not engine.cells.quarantined
         assert not kept.outbox, kept.outbox
         assert not kept.inbox, kept.inbox
         assert not kept._timers, kept._timers

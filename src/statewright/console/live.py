@@ -171,7 +171,7 @@ async def _machines(app: App) -> object:
     """The state machines of a region, and its executions in each status."""
     engine = app.engine
     found, _ = await engine.machines.list_machines(None, 1_000)
-    counts = await engine.shard.store.executions.count_by_status(None)
+    counts = await engine.store.executions.count_by_status(None)
     return [(one.arn, one.type) for one in found], sorted(counts.items())
 
 

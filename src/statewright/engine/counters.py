@@ -1,4 +1,4 @@
-"""Counters of one shard for `/metrics`. CloudWatch's metrics are in `metering.py`."""
+"""Counters of an engine for `/metrics`. CloudWatch's metrics are in `metering.py`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Counters:
-    """Counts of a shard's work since it started; times are microseconds of the monotonic clock."""
+    """Counts of an engine's work since it started; times are microseconds of the monotonic clock."""
 
     started: int = 0
     closed: dict[str, int] = field(default_factory=dict)

@@ -30,25 +30,28 @@ OnOffer = Callable[[ScheduledCall], None]
 
 
 class Effects:
-    """The timers, calls and activity tasks of one shard."""
+    """The timers, calls and activity tasks of one shard. `activities` are the queues of the activities that `records`
+    has.
+    """
 
     def __init__(
         self,
         shard: Shard,
         runner: Runner,
         names: ExecutionNames,
-        activities: ActivityRecords,
+        records: ActivityRecords,
+        activities: Activities,
         integrations: Integrations,
         on_offer: OnOffer | None = None,
     ) -> None:
         self._shard = shard
         self._runner = runner
         self._names = names
-        self._records = activities
+        self._records = records
+        self._activities = activities
         self._on_offer = on_offer
         self.timers = DueSoon(shard.store.executions, shard.clock, shard.number, self._fire)
         self.dispatcher = Dispatcher(integrations, shard.store.executions, shard.retrying.retry)
-        self.activities = Activities(shard.clock, activities.get, self._take_activity_task)
 
     def after_commit(self, live: LiveExecution, batch: Batch) -> None:
         """See `CommitListener`."""
@@ -61,7 +64,7 @@ class Effects:
         for task_id in batch.finished:
             self.dispatcher.forget(arn, task_id)
         for task_id in batch.cancelled:
-            self.activities.withdraw(execution, task_id)
+            self._activities.withdraw(execution, task_id)
             self.dispatcher.cancel(arn, task_id)
         for kind, call, parameters in batch.calls:
             if kind == kinds.TASK:
@@ -83,9 +86,8 @@ class Effects:
             self.offer(row.execution, call)
 
     def stop(self) -> None:
-        """Fire nothing more, and answer every worker's poll with no task."""
+        """Fire nothing more."""
         self.timers.stop()
-        self.activities.release()
 
     def _fire(self, execution: int, timer: int, settled: Callable[[], None]) -> None:
         self._runner.tell(execution, Input(events.TimerFired(timer), settled=settled))
@@ -126,11 +128,13 @@ class Effects:
             self._runner.tell(execution, Input(refused))
             return
         assert call.token is not None
-        self.activities.offer(arn, ActivityTask(execution, call.task_id, call.token, text))
+        self._activities.offer(arn, ActivityTask(execution, call.task_id, call.token, text))
         if self._on_offer is not None:
             self._on_offer(call)
 
-    async def _take_activity_task(self, task: ActivityTask, worker_name: str | None) -> bool:
+    async def take_activity_task(self, task: ActivityTask, worker_name: str | None) -> bool:
+        """Record that a worker has taken a task; false when its execution no longer waits for it."""
+
         def waits(live: LiveExecution) -> bool:
             frame = live.state.frame_of(task.task_id) if live.state is not None else None
             if frame is None or frame.phase != TASK or frame.task is None or not live.is_running:

@@ -1,26 +1,28 @@
 """The engine's facade: start, describe, list, stop, redrive, answer tasks. Everything is delegated.
 
 Owns how its parts are put together, which of them follow a commit and in which order, and the order in which they
-start and stop. The runner advances executions and writes them; EXPRESS executions run in memory (`express/`).
+start and stop. A cell's runner advances executions and writes them; EXPRESS executions run in memory (`express/`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from statewright import chance
 from statewright.arn import MACHINE, MAP_RUN, execution_arn, parse_arn
 from statewright.clock import Clock
+from statewright.engine.activities import Activities
+from statewright.engine.cells import Cell, Cells, Common
 from statewright.engine.concurrency.admission import Admission
 from statewright.engine.concurrency.semaphores import Semaphores
+from statewright.engine.counters import Counters
 from statewright.engine.dispatch import Integrations, ScheduledCall, TaskResult
-from statewright.engine.effects import Effects, OnOffer, calls_of
-from statewright.engine.executions import kinds
+from statewright.engine.effects import OnOffer
 from statewright.engine.executions.forks import Forks, Wish
 from statewright.engine.executions.history_log import HistoryLog, OnHistory
 from statewright.engine.executions.listing import Listing
@@ -39,47 +41,49 @@ from statewright.engine.executions.tokens import (
     waiting_tasks,
 )
 from statewright.engine.executions.views import ExecutionView, Head, Started, StatusChange, SyncOutcome
-from statewright.engine.express.runs import ExpressRuns
 from statewright.engine.figures import figures_of
 from statewright.engine.heavy.steps import HeavySteps
-from statewright.engine.inbox import Inbox
+from statewright.engine.inbox import InboxWatch
 from statewright.engine.inputs import AlreadyThere, no_result, runs
-from statewright.engine.listeners import CommitListener
 from statewright.engine.machines.catalogue import MachineCatalogue
 from statewright.engine.machines.machines import Machines, Target
 from statewright.engine.machines.programs import RetryingPrograms
 from statewright.engine.map_runs.data import MapRunData, NoData
-from statewright.engine.map_runs.map_runs import MapRuns
-from statewright.engine.map_runs.site import Site
+from statewright.engine.map_runs.directory import MapRunDirectory
 from statewright.engine.metering import ExecutionMeter
 from statewright.engine.retention import Retention
-from statewright.engine.runner import Runner
 from statewright.engine.shard import Shard
-from statewright.errors import ApiError
+from statewright.engine.turnstile import Turnstile
+from statewright.errors import ApiError, StoreError
 from statewright.interpreter import events
 from statewright.limits import AWS, Limits
 from statewright.metrics.recorder import Recorder
 from statewright.payload import Json
 from statewright.query.scope import Entropy
 from statewright.stores.completion import Completion
+from statewright.stores.ids import SHARD, cell_shard
 from statewright.stores.protocol import Row
 from statewright.stores.store import Store
 
 logger = logging.getLogger(__name__)
 
 DAY_MS: Final = 24 * 3600 * 1000
+CELLS = 1
+"""Cells of the default region. Tests make them more: no process shares a store with another one yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
     """The settings of an engine. `limits` are those of STANDARD executions.
 
-    `hot_executions`: how many idle executions stay in memory. `make_seed`: where an execution's chance comes from.
+    `cells` are those of the default region. `hot_executions`: how many idle executions stay in memory. `make_seed`:
+    where an execution's chance comes from.
     `entropy`: what draws versions behind aliases; from the operating system unless given.
     `retention_ms`: how long closed executions are kept; `None` for ever. Source: service quotas, 90 days.
     """
 
     limits: Limits = AWS
+    cells: int = field(default_factory=lambda: CELLS)
     hot_executions: int = 512
     make_seed: Callable[[], bytes] = lambda: chance.random_bytes(16)
     entropy: Entropy | None = None
@@ -110,106 +114,115 @@ class Engine:
         on_lost: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.settings = settings = settings or EngineSettings()
-        meter = ExecutionMeter(recorder) if recorder is not None else None
+        self.meter = ExecutionMeter(recorder) if recorder is not None else None
         self._on_lost = on_lost
         self.store = store
         self.clock = clock
         self.catalogue = catalogue
+        self.counters = Counters()
         self.names = ExecutionNames(store)
-        self.shard = Shard(
-            store,
-            clock,
-            catalogue.config.region,
-            settings.limits,
-            make_seed=settings.make_seed,
-            meter=meter,
-            on_lost=self._lost,
-        )
-        self.listing = Listing(self.shard, catalogue.deleting)
-        self.history_log = HistoryLog(catalogue.programs, ExecutionLogs(settings.data), meter, settings.on_history)
+        self.listing = Listing(store.executions, clock, settings.limits, catalogue.deleting)
+        self.history_log = HistoryLog(catalogue.programs, ExecutionLogs(settings.data), self.meter, settings.on_history)
         self.status_changes = StatusChanges(clock)
         self.heavy = HeavySteps(clock, catalogue.programs.definition_of)
-        self.programs = RetryingPrograms(catalogue.programs, self.shard.retrying.retry)
-        self.runner = Runner(
-            self.shard,
-            self.programs,
+        self.cells = Cells()
+        self._watch: InboxWatch | None = None
+        shards = self._shards()
+        home = shards[0]
+        self.admission = Admission(home, self.cells.tell)
+        self.machines = Machines(
+            catalogue, entropy=settings.entropy, limits=settings.limits, on_limit=self.admission.set_limit
+        )
+        self.activities = Activities(clock, self.machines.activities.get, self.cells.take_activity_task)
+        self.semaphores = Semaphores(home, self.names, self.cells.settle)
+        self.map_runs = MapRunDirectory(store, clock, self.names, self.cells.map_runs)
+        forget = (self.map_runs.forget, self.machines.forget_deleted)
+        self.retention = Retention(home, settings.retention_ms, forget)
+        common = self._common(home, integrations, data or NoData())
+        for shard in shards:
+            self.cells.add(Cell(shard, common, settings.hot_executions // len(shards)))
+        self.forks = Forks(home, self.cells.home.runner, self.names, self.machines, self.admission)
+
+    def _shards(self) -> list[Shard]:
+        """The shards of the cells, that of the home first."""
+        turnstile = Turnstile(self.store.executions.make_way)
+        first = self.store.shard
+        # The other regions of a store have one cell each.
+        numbers = [first] if first != SHARD else [cell_shard(number) for number in range(self.settings.cells)]
+        return [
+            Shard(
+                self.store,
+                self.clock,
+                self.catalogue.config.region,
+                self.settings.limits,
+                number=number,
+                counters=self.counters,
+                turnstile=turnstile,
+                make_seed=self.settings.make_seed,
+                meter=self.meter,
+                on_lost=self._lost,
+            )
+            for number in numbers
+        ]
+
+    def _common(self, home: Shard, integrations: Integrations, data: MapRunData) -> Common:
+        """What the cells share. Listeners outside the engine are called last, after every part of it."""
+        catalogue = self.catalogue
+        return Common(
+            RetryingPrograms(catalogue.programs, home.retrying.retry),
             catalogue.deleting,
             self.heavy,
-            settings.hot_executions,
-            lambda runner: self._listeners(runner, integrations, data or NoData()),
-        )
-        self.forks = Forks(self.shard, self.runner, self.names, self.machines, self.admission)
-
-    def _listeners(self, runner: Runner, integrations: Integrations, data: MapRunData) -> Sequence[CommitListener]:
-        """Make the parts that give the runner inputs, and return those that follow its commits, in order.
-
-        A task's result may come back immediately, so calls go out before other executions are admitted or deleted;
-        listeners outside the engine are called last.
-        """
-        shard, settings, deleting = self.shard, self.settings, self.catalogue.deleting
-        self.admission = Admission(shard, runner)
-        self.machines = Machines(
-            self.catalogue, entropy=settings.entropy, limits=settings.limits, on_limit=self.admission.set_limit
-        )
-        self.effects = Effects(shard, runner, self.names, self.machines.activities, integrations, settings.on_offer)
-        self.dispatcher = self.effects.dispatcher
-        self.activities = self.effects.activities
-        self.semaphores = Semaphores(shard, self.names, self.dispatcher.settle)
-        self.inbox = Inbox(shard, runner, deleting)
-        self.express = ExpressRuns(
-            shard, runner, self.dispatcher, self.heavy, self.programs, self.inbox, self.history_log
-        )
-        site = Site(shard, runner, self.programs, self.express, data, deleting, self.heavy)
-        self.map_runs = MapRuns(site, self.inbox, self.names)
-        self.retention = Retention(shard, settings.retention_ms, (self.map_runs.forget, self.machines.forget_deleted))
-        return (
-            *((shard.meter,) if shard.meter is not None else ()),
+            self.names,
             self.history_log,
-            self.effects,
-            self.map_runs,
-            self.semaphores,
-            self.admission,
-            self.retention,
-            self.status_changes,
+            self.machines.activities,
+            self.activities,
+            integrations,
+            data,
+            before=(*((self.meter,) if self.meter is not None else ()), self.history_log),
+            after=(self.semaphores, self.admission, self.retention, self.status_changes),
+            on_offer=self.settings.on_offer,
         )
 
     # ------------------------------------------------------------------ life
 
     async def start(self) -> None:
-        """Go on with what the store has: timers, effects under way, inputs that wait."""
-        shard = self.shard
-        await shard.take()
-        outbox, inbox = await shard.store.executions.pending(shard.number)
-        calls = calls_of(outbox)
+        """Go on with what the store has: timers, effects under way, inputs that wait. Raises: StoreError."""
+        await self._check_cells()
+        found = [(cell, await cell.take()) for cell in self.cells]
+        if self.meter is not None:
+            counts = [await self.store.executions.count_open(cell.shard.number) for cell in self.cells]
+            self.meter.count_open(sum(counts))
         # Holders of permits and running executions are known before any execution continues and asks for more.
-        await self.semaphores.recover(calls.values())
+        await self.semaphores.recover(call for _, recovered in found for call in recovered.calls.values())
         await self.machines.recover_limits()
-        self.admission.recover((sent.execution, int(sent.body)) for sent in outbox if sent.kind == kinds.QUEUED)
-        for row in inbox:
-            self.inbox.take(row)
-        for sent in outbox:
-            if sent.id in calls:
-                self.effects.recover(sent, calls[sent.id])
-            elif sent.kind == kinds.MAP_RUN:
-                self.map_runs.recover_request(sent)
-            elif sent.kind not in (kinds.WAITER, kinds.QUEUED):
-                logger.error("outbox row %s of execution %s is of unknown kind %r", sent.id, sent.execution, sent.kind)
-        await self.effects.timers.recover()
+        self.admission.recover(pair for _, recovered in found for pair in recovered.queued())
+        for cell, recovered in found:
+            await cell.start(recovered)
         self.retention.sweep()
+
+    async def _check_cells(self) -> None:
+        """Refuse a store with executions in more cells, which nobody would continue. Raises: StoreError."""
+        if self.store.shard == SHARD and await self.store.newest_id(cell_shard(self.settings.cells)):
+            raise StoreError(f"this store has executions in more than {self.settings.cells} cells")
+
+    def watch_inbox(self) -> None:
+        """Look, from now on, for inputs that other processes leave in the store."""
+        self._watch = InboxWatch([cell.inbox for cell in self.cells], lambda: self.counters.commits)
 
     async def stop(self) -> None:
         """Accept nothing new, write what is under way, and abandon every call."""
-        self.inbox.stop()
+        self._stop_watching()
+        for cell in self.cells:
+            cell.accept_nothing()
+        self.activities.release()
         self.admission.stop()
-        self.effects.stop()
         self.retention.stop()
         self.heavy.stop()
-        await self.runner.drain()
-        await self.map_runs.drain()
-        self.express.stop()
-        self.dispatcher.kill()
+        for cell in self.cells:
+            await cell.drain()
         self.semaphores.stop()
-        self.shard.background.cancel()
+        for cell in self.cells:
+            cell.shard.background.cancel()
         logs = self.history_log.logs
         if logs.is_writing:
             with self.clock.busy():
@@ -217,25 +230,31 @@ class Engine:
 
     def kill(self) -> None:
         """Drop everything immediately, as a process that dies would; for tests."""
-        self.inbox.stop()
+        self._stop_watching()
+        for cell in self.cells:
+            cell.inbox.stop()
         self._drop_all()
-        self.shard.background.cancel()
+        for cell in self.cells:
+            cell.shard.background.cancel()
+
+    def _stop_watching(self) -> None:
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            watch.stop()
 
     def _lost(self, reason: str) -> None:
         self._drop_all()
         self._on_lost(reason)
 
     def _drop_all(self) -> None:
-        """Forget the shard: the copies in memory, its timers, and what is under way. Nothing of it is written."""
+        """Forget every cell: the copies in memory, timers, and what is under way. Nothing of it is written."""
         self.admission.stop()
         self.semaphores.stop()
-        self.effects.stop()
+        self.activities.release()
         self.retention.stop()
         self.heavy.stop()
-        self.runner.kill()
-        self.map_runs.kill()
-        self.express.stop()
-        self.dispatcher.kill()
+        for cell in self.cells:
+            cell.drop()
 
     # ------------------------------------------------------------------ executions
 
@@ -258,15 +277,17 @@ class Engine:
         chosen = name if name is not None else chance.uuid4()
         await self.names.note_machine(target.machine_arn, target.machine_id)
         if target.type == "EXPRESS":
-            return await self.express.start(target, chosen, input_text, payload, trace_header, completion)
+            return await self.cells.next().express.start(target, chosen, input_text, payload, trace_header, completion)
         arn = execution_arn(target.machine_arn, chosen)
         head = head_of(target, arn, input_text, trace_header, sent_by)
-        live = new_live(self.shard, target.machine_id, chosen, head, payload, target.program)
+        is_limited = self.admission.limits(target.machine_id)
+        cell = self.cells.home if is_limited else self.cells.next()
+        live = new_live(cell.shard, target.machine_id, chosen, head, payload, target.program)
         try:
-            if self.admission.limits(target.machine_id):
+            if is_limited:
                 await self._enter(live)
             else:
-                await self.runner.begin(live, events.ExecutionStarted(input_text))
+                await cell.runner.begin(live, events.ExecutionStarted(input_text))
         except AlreadyThere as taken:
             return self._same_start(taken.row, head)
         self.names.remember(arn, live.id)
@@ -277,7 +298,7 @@ class Engine:
         """Begin an execution of a machine with a limit, or queue it. Raises: as `Runner.begin`."""
         machine = live.row.machine
         queued = self.admission.enter(machine, live.id)
-        begun = self.runner.begin(
+        begun = self.cells.home.runner.begin(
             live,
             events.ExecutionQueued(live.head.input) if queued else events.ExecutionStarted(live.head.input),
             never_began=lambda: self.admission.left(machine, live.id),
@@ -306,7 +327,7 @@ class Engine:
         if target.type != "EXPRESS":
             raise type_not_supported()
         payload = read_input(input_text)
-        return await self.express.run(target, name or chance.uuid4(), input_text, payload, trace_header)
+        return await self.cells.next().express.run(target, name or chance.uuid4(), input_text, payload, trace_header)
 
     async def describe(self, execution_arn: str) -> ExecutionView:
         """Show an execution. Raises: ApiError (`InvalidArn`, `ExecutionDoesNotExist`)."""
@@ -372,7 +393,7 @@ class Engine:
         """
         row = await self.names.row_of(execution_arn)
         event = events.ExecutionStopped(error, cause)
-        return await self.runner.ask(row.id, event, accept=runs, result=_stopped_ms)
+        return await self.cells.ask(row.id, event, accept=runs, result=_stopped_ms)
 
     async def redrive_execution(self, execution_arn: str, client_token: str | None = None) -> int:
         """Go on from where an execution failed; returns when. The same client token again is answered as before.
@@ -381,7 +402,7 @@ class Engine:
         """
         row = await self.names.row_of(execution_arn)
         redrive = Redrive(self.clock, self.catalogue.deleting, client_token)
-        return await self.runner.ask(
+        return await self.cells.ask(
             row.id,
             events.ExecutionRedriven(),
             accept=redrive.accept,
@@ -423,7 +444,7 @@ class Engine:
         if row.status != "RUNNING":
             return []
         # It changes nothing: only the execution's own turn sees all of its state.
-        return await self.runner.ask(row.id, events.HeartbeatReceived(0), accept=lambda _: False, result=waiting_tasks)
+        return await self.cells.ask(row.id, events.HeartbeatReceived(0), accept=lambda _: False, result=waiting_tasks)
 
     async def task_heartbeat(self, token: str) -> None:
         """A worker is alive. Raises: ApiError (`InvalidToken`, `TaskDoesNotExist`, `TaskTimedOut`)."""
@@ -438,11 +459,11 @@ class Engine:
         except ApiError:
             raise no_such_task() from None
         waits = still_open(token, task_id)
-        await self.runner.ask(execution, make(task_id), accept=waits, result=no_result, completed=completed)
+        await self.cells.ask(execution, make(task_id), accept=waits, result=no_result, completed=completed)
 
     def settle(self, call: ScheduledCall, result: TaskResult) -> bool:
         """Answer a call that was to be answered later; whether its execution still waits for it."""
-        return self.dispatcher.settle(call, result)
+        return self.cells.settle(call, result)
 
     # ------------------------------------------------------------------ the rest
 
@@ -456,11 +477,17 @@ class Engine:
         """Have `subscriber` called with the ARN of every asynchronous EXPRESS execution whose end is durable. The
         result, called once, ends that.
         """
-        return self.express.subscribe(subscriber)
+        ends = [cell.express.subscribe(subscriber) for cell in self.cells]
+
+        def leave() -> None:
+            for end in ends:
+                end()
+
+        return leave
 
     async def metrics(self) -> dict[str, Json]:
         """Figures for /metrics: executions by status, transitions, commits, timers, what is held in memory."""
-        return await figures_of(self.shard, self.runner, self.effects, self.retention)
+        return await figures_of(self.cells, self.counters, self.store.executions, self.retention)
 
 
 def _stopped_ms(live: LiveExecution) -> int:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from statewright.engine.effects import Effects
+from statewright.engine.cells import Cells
+from statewright.engine.counters import Counters
 from statewright.engine.retention import Retention
-from statewright.engine.runner import Runner
-from statewright.engine.shard import Shard
 from statewright.payload import Json
-from statewright.stores.protocol import MAP_RUNS
+from statewright.stores.protocol import MAP_RUNS, ExecutionStore
 
 
-async def figures_of(shard: Shard, runner: Runner, effects: Effects, retention: Retention) -> dict[str, Json]:
+async def figures_of(
+    cells: Cells, counters: Counters, executions: ExecutionStore, retention: Retention
+) -> dict[str, Json]:
     """Counters since the engine started, and the present state; durations in microseconds or milliseconds."""
-    counters, timers = shard.counters, effects.timers
-    by_status = await shard.store.executions.count_by_status(None)
-    runs_by_status = await shard.store.executions.count_by_status(MAP_RUNS)
+    timers = [cell.effects.timers for cell in cells]
+    fired = sum(one.fired for one in timers)
+    by_status = await executions.count_by_status(None)
+    runs_by_status = await executions.count_by_status(MAP_RUNS)
     return {
         "executions_by_status": by_status,
         "executions_open": by_status["RUNNING"],
@@ -32,13 +34,13 @@ async def figures_of(shard: Shard, runner: Runner, effects: Effects, retention: 
         "commit_us_most": counters.commit_us_most,
         "turn_us_mean": counters.turn_us_total / counters.turns if counters.turns else 0.0,
         "turn_us_most": counters.turn_us_most,
-        "timers_in_memory": len(timers),
-        "timers_fired": timers.fired,
-        "timers_late_ms_mean": timers.late_ms_total / timers.fired if timers.fired else 0.0,
-        "timers_late_ms_most": timers.late_ms_most,
-        "calls_under_way": effects.dispatcher.under_way,
-        "executions_in_memory": runner.in_memory,
-        "executions_busy": runner.busy,
-        "executions_quarantined": len(runner.quarantined),
+        "timers_in_memory": sum(len(one) for one in timers),
+        "timers_fired": fired,
+        "timers_late_ms_mean": sum(one.late_ms_total for one in timers) / fired if fired else 0.0,
+        "timers_late_ms_most": max(one.late_ms_most for one in timers),
+        "calls_under_way": cells.calls_under_way,
+        "executions_in_memory": cells.in_memory,
+        "executions_busy": cells.busy,
+        "executions_quarantined": len(cells.quarantined),
         "executions_forgotten": retention.forgotten,
     }

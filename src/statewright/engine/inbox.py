@@ -5,7 +5,7 @@ consumed by the commit that it causes; one whose execution has ended, or whose t
 is met twice and none blocks. The engine's own inbox rows (bursts that continue, EXPRESS executions, Map Runs to be
 stopped) are applied here too, after a restart.
 
-The store is asked in real time, also if the engine's clock is virtual, and only where `watch` was called: another
+The store is asked in real time, also if the engine's clock is virtual, and only where there is an `InboxWatch`: another
 process writes in real time.
 """
 
@@ -83,8 +83,6 @@ class Inbox:
         self._over: set[int] = set()
         """Of the rows taken, those that are settled: an earlier scan may still contain them."""
         self._polling: asyncio.Task[None] | None = None
-        self._watch: _Watch | None = None
-        self._commits = 0
 
     def register(self, kind: str, take: Take) -> None:
         """Have the rows of a kind go to the part of the engine that writes them."""
@@ -153,15 +151,10 @@ class Inbox:
 
     # ------------------------------------------------------------------ looking for more
 
-    def watch(self) -> None:
-        """Look into the store from now on: five times a second, or once when nothing happens."""
-        self._watch = _Watch(asyncio.get_running_loop(), self._tick)
-
-    def _tick(self) -> float:
-        commits, self._commits = self._commits, self._shard.counters.commits
+    def poll_soon(self) -> None:
+        """Have the store looked into, unless that is under way."""
         if self._polling is None or self._polling.done():
             self._polling = self._shard.spawn(self.poll())
-        return IDLE_SECONDS if commits == self._commits else BUSY_SECONDS
 
     async def poll(self) -> None:
         """Apply what has arrived in the store, and notice when the store has another owner."""
@@ -184,18 +177,21 @@ class Inbox:
 
     def stop(self) -> None:
         """Look no more."""
-        if self._watch is not None:
-            self._watch.stop()
         if self._polling is not None:
             self._polling.cancel()
 
 
-class _Watch:
-    """Calls the event loop in real time; `tick` says how many seconds to wait for the next call."""
+class InboxWatch:
+    """Has inboxes look into the store in real time: five times a second, or once when nothing happens.
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, tick: Callable[[], float]) -> None:
-        self._loop = loop
-        self._tick = tick
+    `commits` counts those of all of them.
+    """
+
+    def __init__(self, inboxes: Sequence[Inbox], commits: Callable[[], int]) -> None:
+        self._inboxes = inboxes
+        self._commits = commits
+        self._seen = 0
+        self._loop = asyncio.get_running_loop()
         self._pause = IDLE_SECONDS
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="statewright-inbox", daemon=True)
@@ -204,15 +200,20 @@ class _Watch:
     def _run(self) -> None:
         while not self._stopping.wait(self._pause):
             try:
-                self._loop.call_soon_threadsafe(self._call)
+                self._loop.call_soon_threadsafe(self._look)
             except RuntimeError:  # The loop is closed.
                 return
 
-    def _call(self) -> None:
-        if not self._stopping.is_set():
-            self._pause = self._tick()
+    def _look(self) -> None:
+        if self._stopping.is_set():
+            return
+        before, self._seen = self._seen, self._commits()
+        for inbox in self._inboxes:
+            inbox.poll_soon()
+        self._pause = IDLE_SECONDS if before == self._seen else BUSY_SECONDS
 
     def stop(self) -> None:
+        """Look no more."""
         self._stopping.set()
         self._thread.join()
 

@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 
 class Shard:
-    """The shard of a store as its owner works on it.
+    """The shard of a store as its owner works on it. `counters` and `turnstile` are those of the whole engine.
 
     `store` answers immediately, if only by `Unavailable`: for callers that wait. `retrying` is the same store, asked
     until it answers. `limits` are those of STANDARD executions. `make_seed`: where an execution's chance comes from.
@@ -44,20 +44,23 @@ class Shard:
         region: str,
         limits: Limits,
         *,
+        number: int,
+        counters: Counters,
+        turnstile: Turnstile,
         make_seed: Callable[[], bytes] = lambda: chance.random_bytes(16),
         meter: ExecutionMeter | None = None,
         on_lost: Callable[[str], None],
     ) -> None:
-        self.number: Final = store.shard
+        self.number: Final = number
         self.store = store
         self.clock = clock
         self.region = region
         self.make_seed = make_seed
         self.meter = meter
         self.ids = IdSource(clock.now_ms, shard=self.number)
-        self.counters = Counters()
+        self.counters = counters
         self.retrying = RetryingStore(store, clock, self.counters)
-        self.turnstile = Turnstile(store.executions.make_way)
+        self.turnstile = turnstile
         self.background = Background("work of the engine", self.notices)
         self.spawn = self.background.spawn
         """Run something that no caller waits for."""
@@ -70,10 +73,7 @@ class Shard:
     async def take(self) -> None:
         """Begin to work on what the store has, whose lease this process holds."""
         self.is_held = True
-        newest = await self.store.newest_id(self.number)
-        if self.meter is not None:
-            self.meter.count_open(await self.store.executions.count_open(self.number))
-        self.ids.pass_by(newest)
+        self.ids.pass_by(await self.store.newest_id(self.number))
 
     def limits_of(self, execution_type: str) -> Limits:
         """The limits of a STANDARD or EXPRESS execution."""

@@ -140,7 +140,7 @@ class _Play:
         self._next_sample_ms = now_ms + self._step_ms
         sent = sum(self._sender.sent.sent.values())
         app = self._system.parts.app
-        meter = self._system.parts.engine.shard.meter
+        meter = self._system.parts.engine.meter
         runs = meter.open if meter is not None else 0
         sources = app.services.event_sources
         done = sum(sources.counts(one.uuid).done for one in sources.all())

@@ -180,7 +180,7 @@ class UsageMeter:
 
     def _express(self, total: Usage) -> int:
         """Count EXPRESS executions; returns their transitions, which cost nothing by themselves."""
-        meter = self._system.parts.engine.shard.meter
+        meter = self._system.parts.engine.meter
         found = meter.express_transitions if meter is not None else 0
         metrics = self._system.parts.app.services.metrics
         for series in metrics.all():

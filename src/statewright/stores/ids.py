@@ -24,6 +24,15 @@ _TICK_BITS: Final = MS_BITS + COUNTER_BITS
 _TICK_MASK: Final = (1 << _TICK_BITS) - 1
 
 
+MOST_CELLS: Final = 512
+"""Of the default region: their shards are the last ones, and those of other regions the first."""
+
+
+def cell_shard(number: int) -> int:
+    """The shard of a cell of the default region: the first cell has that of the region, the others those at the end."""
+    return SHARD if number == 0 else MOST_SHARDS - number
+
+
 def shard_of_id(number: int) -> int:
     """The shard that an id carries."""
     return number >> _TICK_BITS

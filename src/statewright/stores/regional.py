@@ -17,7 +17,7 @@ from statewright.errors import StoreError
 from statewright.stores.blobs.regional import RegionalBlobs
 from statewright.stores.completion import Completion
 from statewright.stores.entries import MarkKind
-from statewright.stores.ids import MOST_SHARDS, SHARD
+from statewright.stores.ids import MOST_CELLS, MOST_SHARDS, SHARD
 from statewright.stores.job_queue import GroupFigures
 from statewright.stores.object_rows import ObjectStore, UploadStore
 from statewright.stores.protocol import CatalogueStore, EntryRow, ExecutionStore
@@ -144,8 +144,8 @@ async def add_region(store: Store, place: str, default: str) -> int:
     Raises: StoreError, also if a store cannot have more regions.
     """
     number = await store.catalogue.next_number(REGION.name)
-    if number >= MOST_SHARDS:
-        raise StoreError(f"this store has {MOST_SHARDS} regions; it cannot have more")
+    if number > MOST_SHARDS - MOST_CELLS:
+        raise StoreError(f"this store has {MOST_SHARDS - MOST_CELLS + 1} regions; it cannot have more")
     known = await shards(store)
     new = {place: number, **({} if default in known else {default: SHARD})}
     rows = [REGION.row(name, sort=shard) for name, shard in new.items()]

@@ -31,6 +31,6 @@ async def _timers_due_ms(system: System, arn: str) -> list[int]:
     if stored is None:
         return []
     head = Head.decode(stored.row.head)
-    live = decode_live(stored, head, None, engine.shard.limits_of(head.type), engine.shard.region)
+    live = decode_live(stored, head, None, engine.cells.home.shard.limits_of(head.type), engine.catalogue.config.region)
     longest = live.state.timeout_timer if live.state is not None else 0
     return [due_ms for timer, due_ms in live.timers.items() if timer != longest]

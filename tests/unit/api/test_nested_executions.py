@@ -182,7 +182,7 @@ def test_a_crash_before_the_parent_knows_its_express_child_starts_no_second_one(
         nest = await Nest(clock).up()
         child = await nest.express_child(machine(W=wait(90)))
         arn = await nest.begin(machine(C=calling("states:startExecution.sync", StateMachineArn=child)))
-        monkeypatch.setattr(nest.engine.runner, "tell", lambda *_: None)
+        monkeypatch.setattr(nest.engine.cells.home.runner, "tell", lambda *_: None)
         await nest.until(1_000)
         assert "TaskSubmitted" not in await nest.types(arn)
         await nest.die()

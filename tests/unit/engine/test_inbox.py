@@ -17,12 +17,12 @@ from tests.unit.engine.running import TOKEN, Rig, machine, passing, task, wait
 
 async def left(rig: Rig, row: InboxRow) -> None:
     await rig.store.executions.put_inbox(row)
-    await rig.engine.inbox.poll()
+    await rig.engine.cells.home.inbox.poll()
     await rig.settle()
 
 
 def next_id(rig: Rig) -> int:
-    return rig.engine.shard.ids.next()
+    return rig.engine.cells.home.shard.ids.next()
 
 
 def inbox_of(rig: Rig) -> list[InboxRow]:
@@ -122,12 +122,12 @@ def test_a_redrive_row_is_not_met_twice() -> None:
         row = InboxRow(next_id(rig), execution, rows.REDRIVE, b"")
         await left(rig, row)
         # A look that had read the row before it was consumed.
-        rig.engine.inbox.take(row)
+        rig.engine.cells.home.inbox.take(row)
         await rig.settle()
         assert (await rig.engine.describe(arn)).redrive_count == 1
-        await rig.engine.inbox.poll()
-        await rig.engine.inbox.poll()
-        assert not rig.engine.inbox._taken
+        await rig.engine.cells.home.inbox.poll()
+        await rig.engine.cells.home.inbox.poll()
+        assert not rig.engine.cells.home.inbox._taken
         await rig.down()
 
     run_virtual(main)
@@ -145,24 +145,24 @@ def test_a_lost_shard_leaves_memory(noticed: str, monkeypatch: pytest.MonkeyPatc
         waits = await rig.machine(machine(W=wait(30)), "waits")
         arn = (await rig.engine.start_execution(waits, "w", "{}")).arn
         await rig.settle()
-        assert rig.engine.dispatcher.under_way == 1
-        assert len(rig.engine.effects.timers)
+        assert rig.engine.cells.calls_under_way == 1
+        assert len(rig.engine.cells.home.effects.timers)
 
         def gone(*_: Any) -> Any:
             raise OwnershipLost("gone")
 
         if noticed == "look":
             monkeypatch.setattr(rig.store, "check_lease", gone, raising=False)
-            await rig.engine.inbox.poll()
+            await rig.engine.cells.home.inbox.poll()
         else:
             monkeypatch.setattr(rig.store.executions, "_apply", gone)
             with pytest.raises((OwnershipLost, Unavailable)):
                 await rig.engine.stop_execution(arn)
         await rig.settle()
         assert rig.lost == [True]
-        assert not rig.engine.shard.is_held
-        assert rig.engine.dispatcher.under_way == 0
-        assert rig.engine.runner.in_memory == 0
+        assert not rig.engine.cells.home.shard.is_held
+        assert rig.engine.cells.calls_under_way == 0
+        assert rig.engine.cells.in_memory == 0
         monkeypatch.undo()
         await rig.until(120_000)
         assert [one.row.status for one in rig.store.executions.by_id.values()] == ["RUNNING", "RUNNING"]

@@ -123,7 +123,7 @@ def test_a_stop_in_good_order_leaves_the_rest_to_the_next() -> None:
         arn = await rig.begin(machine(**states, P999=passing()))
         await rig.down()
         with pytest.raises(Unavailable):
-            await rig.engine.runner.ask(1, None, result=no_result)  # type: ignore[arg-type]
+            await rig.engine.cells.ask(1, None, result=no_result)  # type: ignore[arg-type]
         await rig.up()
         assert (await rig.end(arn)).status == "SUCCEEDED"
 
@@ -209,7 +209,7 @@ def test_without_limits_nothing_ticks() -> None:
         rig.integrations.submits("T")
         await rig.begin(machine(T=task("arn:aws:states:::sqs:sendMessage.waitForTaskToken")))
         await rig.settle()
-        assert len(rig.engine.effects.timers) == 0
+        assert len(rig.engine.cells.home.effects.timers) == 0
         assert await rig.store.executions.due(0, 1 << 62, 5) == []
 
     run_virtual(main)

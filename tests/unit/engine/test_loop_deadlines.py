@@ -48,7 +48,7 @@ def test_what_ends_the_execution_inside_a_loop_ends_its_deadline():
             arn = await rig.begin(machine(Outer=outer))
         view = await rig.end(arn)
         assert (view.status, view.error) == ("FAILED", "States.Runtime")
-        assert not rig.engine.runner.quarantined
+        assert not rig.engine.cells.quarantined
         assert not await rig.store.executions.due(0, clock.now_ms() + 1_000_000, 9)
         await rig.engine.redrive_execution(arn)
         assert (await rig.end(arn)).error == "States.Runtime"
@@ -86,7 +86,7 @@ def test_a_deadline_at_the_instant_at_which_the_branch_ends():
         events = await rig.events(arn)
         assert all(event.get("previousEventId", 0) < event["id"] for event in events)
         assert sum(event["type"] in ("ExecutionFailed", "ExecutionSucceeded") for event in events) == 1
-        assert not rig.engine.runner.quarantined
+        assert not rig.engine.cells.quarantined
         assert not await rig.store.executions.due(0, clock.now_ms() + 1_000_000, 9)
         await rig.down()
 

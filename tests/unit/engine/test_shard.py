@@ -8,6 +8,7 @@ import pytest
 
 from statewright.engine.concurrency.admission import Admission
 from statewright.engine.concurrency.semaphores import Semaphores
+from statewright.engine.counters import Counters
 from statewright.engine.effects import Effects
 from statewright.engine.engine import Engine
 from statewright.engine.executions.history_log import HistoryLog
@@ -18,6 +19,7 @@ from statewright.engine.map_runs.map_runs import MapRuns
 from statewright.engine.metering import ExecutionMeter
 from statewright.engine.retention import Retention
 from statewright.engine.shard import Shard
+from statewright.engine.turnstile import Turnstile
 from statewright.errors import ApiError, OwnershipLost, Unavailable
 from statewright.limits import AWS, EXPRESS
 from statewright.metrics.recorder import Recorder
@@ -31,7 +33,10 @@ async def shard(clock: VirtualClock, lost: list[str], **store: Any) -> Shard:
     for name, value in store.items():
         setattr(memory, name, value)
     await memory.open("test")
-    return Shard(memory, clock, "eu-west-1", AWS, on_lost=lost.append)
+    turnstile = Turnstile(memory.executions.make_way)
+    return Shard(
+        memory, clock, "eu-west-1", AWS, number=0, counters=Counters(), turnstile=turnstile, on_lost=lost.append
+    )
 
 
 def test_a_shard_is_lost_once_whichever_part_notices() -> None:
@@ -109,7 +114,7 @@ def test_parts_follow_a_commit_in_a_fixed_order() -> None:
         rig = Rig(clock)
         catalogue = MachineCatalogue(rig.store, clock)
         engine = Engine(rig.store, clock, catalogue, rig.integrations, recorder=Recorder(clock, None))
-        assert [type(one) for one in engine.runner._listeners] == [
+        assert [type(one) for one in engine.cells.home.runner._listeners] == [
             ExecutionMeter, HistoryLog, Effects, MapRuns, Semaphores, Admission, Retention, StatusChanges,
         ]  # fmt: skip
 
@@ -120,13 +125,13 @@ def test_a_start_that_fails_before_its_first_commit_says_so() -> None:
     async def main(clock: VirtualClock) -> None:
         rig = await Rig(clock).up()
         target = await rig.machine(machine(P=passing()))
-        begin = rig.engine.runner.begin
+        begin = rig.engine.cells.home.runner.begin
         gone: list[str] = []
 
         def noted(live: Any, first: Any = None, *, never_began: Any = None) -> Any:
             return begin(live, first, never_began=lambda: gone.append(live.row.name))
 
-        rig.engine.runner.begin = noted  # type: ignore[method-assign]
+        rig.engine.cells.home.runner.begin = noted  # type: ignore[method-assign]
         limit = {"key": MOST_AT_ONCE, "value": "5"}
         await rig.machines.tags.put(target.machine_arn, [limit])
         await rig.engine.start_execution(target, "run", "{}")

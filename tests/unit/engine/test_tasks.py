@@ -41,7 +41,7 @@ def test_a_result_comes_back() -> None:
         assert view.stopped_ms == began + 1500
         assert not rig.store.executions.outbox
         assert await rig.store.executions.due(0, 1 << 62, 9) == []
-        assert rig.engine.dispatcher.under_way == 0
+        assert rig.engine.cells.calls_under_way == 0
 
     run_virtual(main)
 
@@ -90,7 +90,7 @@ def test_a_timeout_calls_the_task_off() -> None:
         assert (view.status, view.error, view.stopped_ms) == ("FAILED", "States.Timeout", began + 5_000)
         await rig.settle()
         assert [call.state for call in rig.integrations.cancelled] == ["T"]
-        assert rig.engine.dispatcher.under_way == 0
+        assert rig.engine.cells.calls_under_way == 0
         await rig.until(120_000)
         assert (await rig.types(arn))[-1] == "ExecutionFailed"
 
@@ -340,7 +340,7 @@ def test_a_call_that_met_an_outage_of_the_store_is_repeated_under_its_key() -> N
         assert (view.status, view.output) == ("SUCCEEDED", "1")
         assert len(rig.integrations.calls) == 10
         assert len({call.idempotency_key for call in rig.integrations.calls}) == 1
-        assert rig.engine.dispatcher.under_way == 0
+        assert rig.engine.cells.calls_under_way == 0
 
     run_virtual(main)
 
@@ -411,7 +411,7 @@ def test_a_call_that_meets_another_owner_of_the_store_decides_nothing() -> None:
         arn = await rig.begin(machine(T=task(CALL)))
         await rig.settle()
         assert rig.lost == [True]
-        assert not rig.engine.runner.quarantined
+        assert not rig.engine.cells.quarantined
         again = await rig.crash()
         assert (await again.end(arn)).output == "1"
 

@@ -415,8 +415,8 @@ def test_an_express_execution_may_poll_and_nothing_of_it_stays():
         target = await rig.machine(polling("$states.result.n = 1"), "x", "EXPRESS")
         outcome = await rig.engine.start_sync_execution(target, None, "{}")
         assert outcome.status == "SUCCEEDED"
-        assert not rig.engine.dispatcher._open
-        assert not rig.engine.dispatcher._later
+        assert not rig.engine.cells.home.dispatcher._open
+        assert not rig.engine.cells.home.dispatcher._later
 
     virtually(main)
 

@@ -48,7 +48,7 @@ async def occupancy(console: Console, asked: Asked) -> JsonObject:
     if machine.type == "EXPRESS":
         raise no_history()
     rows = await engine.listing.newest(machine.id, MOST_RUNS, status="RUNNING")
-    counts = await engine.shard.store.executions.count_by_status(machine.id)
+    counts = await engine.store.executions.count_by_status(machine.id)
     found: dict[str | None, Standing] = {}
     for start in range(0, len(rows), _AT_ONCE):
         views = [engine.listing.view(row) for row in rows[start : start + _AT_ONCE]]
@@ -84,7 +84,7 @@ async def _places(engine: Engine, views: Sequence[ExecutionView]) -> list[tuple[
 
 
 async def _place(engine: Engine, view: ExecutionView) -> tuple[str | None, int]:
-    store = engine.shard.store.executions
+    store = engine.store.executions
     first, reverse, wanted = 0, True, 0
     for _ in range(_MOST_STEPS):
         pages = await store.history(view.id, first=first, pages=1, reverse=reverse)

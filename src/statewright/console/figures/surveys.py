@@ -219,7 +219,7 @@ class Surveys:
             raise no_history()
         runs = max(1, min(runs, MOST_RUNS))
         rows = await engine.listing.newest(machine.id, runs)
-        counts = await engine.shard.store.executions.count_by_status(machine.id)
+        counts = await engine.store.executions.count_by_status(machine.id)
         mark = (rows[0].id if rows else 0, tuple(sorted(counts.items())))
         kept = self._kept.get((machine.id, runs))
         if kept is not None and kept[0] == mark:

@@ -51,7 +51,7 @@ async def _row(app: App, machine: Machine) -> JsonObject:
         "createdMs": machine.created_ms,
         "isDeleting": machine.deleting,
         "version": int(versions[0].arn.rpartition(":")[2]) if versions else None,
-        "counts": dict(await engine.shard.store.executions.count_by_status(machine.id)),
+        "counts": dict(await engine.store.executions.count_by_status(machine.id)),
         "last": [row.status for row in newest],
     }
 
@@ -78,7 +78,7 @@ async def counted(app: App, found: Sequence[Machine]) -> dict[str, int]:
     """The numbers of executions of machines by status, from their counters."""
     totals: dict[str, int] = {}
     for place, one in enumerate(found):
-        for status, count in (await app.engine.shard.store.executions.count_by_status(one.id)).items():
+        for status, count in (await app.engine.store.executions.count_by_status(one.id)).items():
             totals[status] = totals.get(status, 0) + count
         if place % _COUNTED_AT_ONCE == _COUNTED_AT_ONCE - 1:
             # A point read of SQLite does not let the loop go on by itself.
@@ -95,7 +95,7 @@ async def find(console: Console, asked: Asked) -> JsonObject:
     every = await all_machines(app)
     executions: list[Json] = []
     for place, one in enumerate(every):
-        row = await app.engine.shard.store.executions.find(one.id, name) if name else None
+        row = await app.engine.store.executions.find(one.id, name) if name else None
         if row is not None:
             view = app.engine.listing.view(row)
             executions.append(

@@ -67,7 +67,7 @@ async def _waiting(app: App, old: Sequence[int], looked: int) -> JsonObject:
 
 async def _quarantined(app: App, hidden: HiddenValues) -> JsonObject:
     """`{count, executions}`: how many executions a bug in Statewright holds back, and some of them with the reason."""
-    held = app.engine.runner.quarantined
+    held = app.engine.cells.quarantined
     rows = await app.engine.listing.rows(list(held)[:SHOWN])
     listed = await rows_of(hidden, [app.engine.listing.view(row) for row in rows])
     shown: list[Json] = [{**one, "reason": held.get(row.id, "")} for one, row in zip(listed, rows, strict=True)]

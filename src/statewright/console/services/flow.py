@@ -329,7 +329,7 @@ def _messages(count: int) -> str:
 
 
 async def _running(app: App, machine: int) -> int:
-    return (await app.engine.shard.store.executions.count_by_status(machine)).get("RUNNING", 0)
+    return (await app.engine.store.executions.count_by_status(machine)).get("RUNNING", 0)
 
 
 READS: Final = {"flow": flow}

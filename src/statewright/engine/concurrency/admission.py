@@ -12,7 +12,7 @@ immediately.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
@@ -22,7 +22,6 @@ from statewright.engine.executions.live import LiveExecution
 from statewright.engine.executions.work import Batch
 from statewright.engine.inputs import Input
 from statewright.engine.machines.limits import Limit
-from statewright.engine.runner import Runner
 from statewright.engine.shard import Shard
 from statewright.interpreter import events
 from statewright.stores.protocol import Started
@@ -58,9 +57,10 @@ class _Gate:
 class Admission:
     """The gates of one engine."""
 
-    def __init__(self, shard: Shard, runner: Runner) -> None:
+    def __init__(self, shard: Shard, tell: Callable[[int, Input], None]) -> None:
+        """`tell` gives an execution something to do."""
         self._shard = shard
-        self._runner = runner
+        self._tell = tell
         self._gates: dict[int, _Gate] = {}
 
     # ------------------------------------------------------------------ life
@@ -233,4 +233,4 @@ class Admission:
         self._open(gate)
 
     def _admit(self, execution: int) -> None:
-        self._runner.tell(execution, Input(events.ExecutionAdmitted()))
+        self._tell(execution, Input(events.ExecutionAdmitted()))

@@ -6,24 +6,26 @@ from collections.abc import Container, Sequence
 from typing import Final
 
 from statewright.arn import MACHINE, parse_arn
+from statewright.clock import Clock
 from statewright.engine.executions.history_pages import decode_page
 from statewright.engine.executions.views import ExecutionView, Head, view_of
 from statewright.engine.list_tokens import read_token, write_token
-from statewright.engine.shard import Shard
 from statewright.interpreter.history import HistoryEvent
+from statewright.limits import Limits
 from statewright.payload import Json
-from statewright.stores.protocol import HistoryPage, Row, Started, Thin
+from statewright.stores.protocol import ExecutionStore, HistoryPage, Row, Started, Thin
 
 _PAGES_AT_ONCE: Final = 64
 
 
 class Listing:
-    """Shows the executions of one shard; `deleting` are the machines whose executions cannot be redriven."""
+    """Shows the executions of a store; `deleting` are the machines whose executions cannot be redriven."""
 
-    def __init__(self, shard: Shard, deleting: Container[int]) -> None:
-        self._clock = shard.clock
-        self._store = shard.store.executions
-        self._limits = shard.limits_of("STANDARD")
+    def __init__(self, store: ExecutionStore, clock: Clock, limits: Limits, deleting: Container[int]) -> None:
+        """`limits` are those of STANDARD executions."""
+        self._clock = clock
+        self._store = store
+        self._limits = limits
         self._deleting = deleting
 
     def view(self, row: Row) -> ExecutionView:

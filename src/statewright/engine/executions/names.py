@@ -109,6 +109,8 @@ class ExecutionNames:
 
 MAP_RUN_IDS: Final = MarkKind("mapRun")
 """Kind of the catalogue's entries for Map Runs: key is the ARN, parent the labelled machine, sort the run's id."""
+MAP_RUN_DATES: Final = MarkKind("mapRunDate")
+"""Kind of the catalogue's entries that list Map Runs by age: key is the ARN, sort the run's id."""
 
 
 def labelled(arn: StatesArn) -> str:

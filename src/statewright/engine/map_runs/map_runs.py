@@ -11,50 +11,41 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine
-from typing import Final, cast
+from typing import cast
 
 import orjson
 
 from statewright.arn import MAP_RUN, parse_arn
 from statewright.engine.executions.kinds import STOP_RUN
 from statewright.engine.executions.live import LiveExecution
-from statewright.engine.executions.names import MAP_RUN_IDS, ExecutionNames, labelled
+from statewright.engine.executions.names import MAP_RUN_DATES, MAP_RUN_IDS, labelled
 from statewright.engine.executions.views import Head
 from statewright.engine.executions.work import Batch
 from statewright.engine.inbox import Inbox
 from statewright.engine.inputs import Input
-from statewright.engine.list_tokens import read_token, write_token
 from statewright.engine.map_runs.head import RunHead
 from statewright.engine.map_runs.live import LiveRun, load_run
 from statewright.engine.map_runs.requests import RunRequest, command_of, decode_request
 from statewright.engine.map_runs.site import Site
-from statewright.errors import ApiError
 from statewright.interpreter.commands import StartMapRun
 from statewright.interpreter.events import MapRunMissing, TimerFired
 from statewright.interpreter.map_run.messages import ChildEnded, ChildStatus, RunStarted, RunUpdated
-from statewright.interpreter.map_run.state import MapRunState, execution_counts, item_counts, new_map_run
+from statewright.interpreter.map_run.state import MapRunState, new_map_run
 from statewright.interpreter.state import SERIAL_BITS
-from statewright.payload import Json
-from statewright.stores.entries import MarkKind
-from statewright.stores.ids import made_ms
 from statewright.stores.protocol import InboxRow, OutboxRow, Row
 
 logger = logging.getLogger(__name__)
 
-MAP_RUN_DATES: Final = MarkKind("mapRunDate")
-"""Kind of the catalogue's entries that list Map Runs by age."""
-
 
 class MapRuns:
-    """The Map Runs of an engine. Those that are open stay in memory."""
+    """The Map Runs of a cell. Those that are open stay in memory."""
 
-    def __init__(self, site: Site, inbox: Inbox, names: ExecutionNames) -> None:
+    def __init__(self, site: Site, inbox: Inbox) -> None:
         self._site = site
         self._shard = site.shard
         self._store = site.shard.store
         self._written = site.shard.retrying.executions
         self._inbox = inbox
-        self._names = names
         self._runs: dict[int, LiveRun] = {}
         self._by_task: dict[tuple[int, int], LiveRun] = {}
         self._carrying: dict[tuple[int, int], asyncio.Task[None]] = {}
@@ -177,26 +168,6 @@ class MapRuns:
         dated = MAP_RUN_DATES.row(map_run_arn, sort=run_id)
         await self._shard.retrying.catalogue.write([row, dated])
 
-    async def forget(self, before_ms: int, limit: int) -> int:
-        """Delete the names of up to `limit` runs that retention has taken; returns how many."""
-        store = self._store
-        gone: list[tuple[str, str]] = []
-        after: tuple[int, str] | None = None
-        more = True
-        while more and len(gone) < 2 * limit:
-            found = await store.catalogue.list_entries(
-                MAP_RUN_DATES.name, "", after=after, limit=limit, newest_first=False
-            )
-            old = [entry for entry in found if made_ms(entry.sort) < before_ms]
-            for entry in old[: limit - len(gone) // 2]:
-                if await store.executions.row(entry.sort) is None:
-                    gone += [(MAP_RUN_IDS.name, entry.key), (MAP_RUN_DATES.name, entry.key)]
-            more = len(old) == limit
-            after = (old[-1].sort, old[-1].key) if old else None
-        if gone:
-            await store.catalogue.write([], gone)
-        return len(gone) // 2
-
     async def _live(self, run_id: int, head: RunHead, state: MapRunState, row: Row | None) -> LiveRun:
         program = await self._site.programs.program_of(head.machine_id, head.revision_id)
         run = LiveRun(self._site, self, run_id, head, state, program, row)
@@ -243,24 +214,14 @@ class MapRuns:
         """The run never began, or is closed: nothing is left to stop."""
         self._inbox.consume(parent, inbox_id, TimerFired(0))
 
-    # ------------------------------------------------------------------ the API
+    # ------------------------------------------------------------------ asking for a run
 
-    async def id_of(self, map_run_arn: str) -> int:
-        """The id of a run. Raises: ApiError (`InvalidArn`, `ResourceNotFound`)."""
-        parse_arn(map_run_arn, MAP_RUN)
-        row = await self._store.catalogue.get(MAP_RUN_IDS.name, map_run_arn)
-        if row is None:
-            raise ApiError("ResourceNotFound", f"Resource not found: '{map_run_arn}'")
-        return row.sort
-
-    async def _state(self, map_run_arn: str) -> LiveRun:
-        run_id = await self.id_of(map_run_arn)
-        run = self._runs.get(run_id)
-        if run is not None and run.row is not None:
-            return run
-        if await self._store.executions.row(run_id) is None:
-            raise ApiError("ResourceNotFound", f"Resource not found: '{map_run_arn}'")
-        return await load_run(self._site, self, run_id)
+    async def state_of(self, run_id: int) -> MapRunState | None:
+        """The state of a run, open or closed; `None` for one that the store does not have."""
+        state = self.open_state(run_id)
+        if state is None and await self._store.executions.row(run_id) is not None:
+            state = (await load_run(self._site, self, run_id)).state
+        return state
 
     def open_state(self, run_id: int) -> MapRunState | None:
         """The state of a run that is open, which goes on changing and is only to be read; `None` for any other."""
@@ -271,68 +232,13 @@ class MapRuns:
         """The ids of the runs that are open: their child executions are listed below these."""
         return sorted(self._runs)
 
-    async def describe(self, map_run_arn: str) -> dict[str, Json]:
-        """A run as DescribeMapRun shows it; instants are epoch milliseconds. Raises: see `id_of`."""
-        state = (await self._state(map_run_arn)).state
-        shown: dict[str, Json] = {
-            "mapRunArn": map_run_arn,
-            "executionArn": state.settings.execution_arn,
-            "status": state.status,
-            "startDate": state.started_ms,
-            "stopDate": state.stopped_ms,
-            "maxConcurrency": state.max_concurrency,
-            "toleratedFailurePercentage": float(state.tolerated_percentage or 0),
-            "toleratedFailureCount": state.tolerated_count or 0,
-            "itemCounts": item_counts(state),
-            "executionCounts": execution_counts(state),
-            "redriveCount": state.redrive_count,
-            "redriveDate": state.redriven_ms,
-        }
-        return {name: value for name, value in shown.items() if value is not None}
-
-    async def list(
-        self, execution_arn: str, *, token: str | None = None, limit: int = 100
-    ) -> tuple[list[dict[str, Json]], str | None]:
-        """The runs of an execution, newest first, and the token of the next page.
-
-        Raises: ApiError (`ExecutionDoesNotExist`, `InvalidToken`).
-        """
-        parent = await self._names.row_of(execution_arn)
-        scope = f"map runs {execution_arn}"
-        now_ms = self._shard.clock.now_ms()
-        place = read_token(scope, token, now_ms)
-        after = (place[0], int(place[1])) if place is not None else None
-        page = await self._store.executions.list_rows(-parent.id, status=None, after=after, limit=limit)
-        shown: list[dict[str, Json]] = []
-        for row in page.rows:
-            head = RunHead.decode(row.head)
-            one: dict[str, Json] = {
-                "executionArn": execution_arn,
-                "mapRunArn": head.map_run_arn,
-                "stateMachineArn": head.child_machine_arn,
-                "startDate": row.started_ms,
-            }
-            if row.stopped_ms is not None:
-                one["stopDate"] = row.stopped_ms
-            shown.append(one)
-        more = page.rows[-1] if page.next is not None else None
-        return shown, write_token(scope, (more.started_ms, str(more.id)) if more else None, now_ms)
-
-    async def update(
-        self,
-        map_run_arn: str,
-        *,
-        max_concurrency: int | None = None,
-        tolerated_failure_percentage: float | None = None,
-        tolerated_failure_count: int | None = None,
-    ) -> None:
-        """Change the limits of a run that is open. Raises: ApiError (`ResourceNotFound`, `ValidationException`)."""
-        run_id = await self.id_of(map_run_arn)
+    async def update(self, run_id: int, update: RunUpdated) -> bool:
+        """Change the limits of a run; False if it is closed."""
         run = self._runs.get(run_id)
         if run is None or run.state.status != "RUNNING":
-            await self._state(map_run_arn)
-            raise ApiError("ValidationException", "Map run is completed and cannot be updated")
-        await run.ask(RunUpdated(max_concurrency, tolerated_failure_count, tolerated_failure_percentage))
+            return False
+        await run.ask(update)
+        return True
 
     # ------------------------------------------------------------------ ends
 

@@ -1,0 +1,251 @@
+"""Cells: the units that an engine's executions are divided into, each with its own range of ids.
+
+A cell is a shard (`shard.py`) and the parts that work on its executions alone: the runner, timers and calls, inputs
+from the store, EXPRESS executions, Map Runs. The cell of an execution is in its id, for ever. What all cells of an
+engine share is in `Common`; the first cell is the home of what has one memory for all of them: semaphores, admission,
+the queues of activities.
+
+One engine has one cell, unless it is made with more: later, several processes are to have cells of one store each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Container, Iterator
+from dataclasses import dataclass
+from itertools import cycle
+from typing import Final, TypeVar
+
+from statewright.engine.activities import Activities, ActivityTask
+from statewright.engine.dispatch import Integrations, ScheduledCall, TaskResult
+from statewright.engine.effects import Effects, OnOffer, calls_of
+from statewright.engine.executions import kinds
+from statewright.engine.executions.history_log import HistoryLog
+from statewright.engine.executions.live import LiveExecution
+from statewright.engine.executions.names import ExecutionNames
+from statewright.engine.express.runs import ExpressRuns
+from statewright.engine.heavy.steps import HeavySteps
+from statewright.engine.inbox import Inbox
+from statewright.engine.inputs import Accept, Input
+from statewright.engine.listeners import CommitListener
+from statewright.engine.machines.activities import ActivityRecords
+from statewright.engine.machines.programs import RetryingPrograms
+from statewright.engine.map_runs.data import MapRunData
+from statewright.engine.map_runs.map_runs import MapRuns
+from statewright.engine.map_runs.site import Site
+from statewright.engine.runner import Runner
+from statewright.engine.shard import Shard
+from statewright.errors import StoreError
+from statewright.interpreter import events
+from statewright.stores.ids import shard_of_id
+from statewright.stores.protocol import InboxRow, OutboxRow
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """What the cells of an engine share. `before` and `after` listen to commits, before and after the cell's own parts.
+
+    `deleting` are the machines whose executions end at their next step.
+    """
+
+    programs: RetryingPrograms
+    deleting: Container[int]
+    heavy: HeavySteps
+    names: ExecutionNames
+    history_log: HistoryLog
+    activity_records: ActivityRecords
+    activities: Activities
+    integrations: Integrations
+    data: MapRunData
+    before: tuple[CommitListener, ...]
+    after: tuple[CommitListener, ...]
+    on_offer: OnOffer | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What the store has of a cell when it starts: calls by the ids of their outbox rows, the rows, and inputs."""
+
+    calls: dict[int, ScheduledCall]
+    outbox: list[OutboxRow]
+    inbox: list[InboxRow]
+
+    def queued(self) -> list[tuple[int, int]]:
+        """The executions that wait to be admitted, each with its machine."""
+        return [(sent.execution, int(sent.body)) for sent in self.outbox if sent.kind == kinds.QUEUED]
+
+
+class Cell:
+    """The executions of one shard, and what works on them. `hot` is how many idle ones stay in memory."""
+
+    def __init__(self, shard: Shard, common: Common, hot: int) -> None:
+        self.shard: Final = shard
+        self._common = common
+        self.runner: Final = Runner(
+            shard, common.programs, common.deleting, common.heavy, hot, lambda runner: self._listeners(runner)
+        )
+
+    def _listeners(self, runner: Runner) -> tuple[CommitListener, ...]:
+        """Make the parts that give the runner inputs; those that follow its commits, in order.
+
+        A task's result may come back immediately, so calls go out before other executions are admitted or deleted.
+        """
+        shard, common = self.shard, self._common
+        self.effects = Effects(
+            shard,
+            runner,
+            common.names,
+            common.activity_records,
+            common.activities,
+            common.integrations,
+            common.on_offer,
+        )
+        self.dispatcher = self.effects.dispatcher
+        self.inbox = Inbox(shard, runner, common.deleting)
+        self.express = ExpressRuns(
+            shard, runner, self.dispatcher, common.heavy, common.programs, self.inbox, common.history_log
+        )
+        site = Site(shard, runner, common.programs, self.express, common.data, common.deleting, common.heavy)
+        self.map_runs = MapRuns(site, self.inbox)
+        return (*common.before, self.effects, self.map_runs, *common.after)
+
+    # ------------------------------------------------------------------ life
+
+    async def take(self) -> Recovered:
+        """Begin to own the shard; what the store has of it."""
+        await self.shard.take()
+        outbox, inbox = await self.shard.store.executions.pending(self.shard.number)
+        return Recovered(calls_of(outbox), outbox, inbox)
+
+    async def start(self, found: Recovered) -> None:
+        """Go on with what the store has: inputs that wait, effects under way, timers."""
+        for row in found.inbox:
+            self.inbox.take(row)
+        for sent in found.outbox:
+            if sent.id in found.calls:
+                self.effects.recover(sent, found.calls[sent.id])
+            elif sent.kind == kinds.MAP_RUN:
+                self.map_runs.recover_request(sent)
+            elif sent.kind not in (kinds.WAITER, kinds.QUEUED):
+                log.error("outbox row %s of execution %s is of unknown kind %r", sent.id, sent.execution, sent.kind)
+        await self.effects.timers.recover()
+
+    def accept_nothing(self) -> None:
+        """Take no more inputs from the store, and fire no more timers."""
+        self.inbox.stop()
+        self.effects.stop()
+
+    async def drain(self) -> None:
+        """Write what is under way, and abandon every call."""
+        await self.runner.drain()
+        await self.map_runs.drain()
+        self.express.stop()
+        self.dispatcher.kill()
+
+    def drop(self) -> None:
+        """Forget the shard: the copies in memory, its timers, and what is under way. Nothing of it is written."""
+        self.shard.is_held = False
+        self.effects.stop()
+        self.runner.kill()
+        self.map_runs.kill()
+        self.express.stop()
+        self.dispatcher.kill()
+
+
+class Cells:
+    """The cells of an engine, the home first, each found by the ids of its executions."""
+
+    def __init__(self) -> None:
+        self._cells: list[Cell] = []
+        self._by_shard: dict[int, Cell] = {}
+        self._turns: Iterator[Cell] = iter(())
+
+    def add(self, cell: Cell) -> None:
+        """Add a cell; the first one is the home."""
+        self._cells.append(cell)
+        self._by_shard[cell.shard.number] = cell
+        self._turns = cycle(self._cells)
+
+    def __iter__(self) -> Iterator[Cell]:
+        return iter(self._cells)
+
+    @property
+    def home(self) -> Cell:
+        """The cell of what all cells share."""
+        return self._cells[0]
+
+    def next(self) -> Cell:
+        """The cell of the next execution: one after the other."""
+        return next(self._turns)
+
+    def of(self, number: int) -> Cell:
+        """The cell of an id. Raises: StoreError for one that this engine does not have."""
+        cell = self._by_shard.get(shard_of_id(number))
+        if cell is None:
+            raise StoreError(f"the id {number} is of a cell that this engine does not have")
+        return cell
+
+    # ------------------------------------------------------------------ to an execution, wherever it is
+
+    def tell(self, execution: int, entry: Input) -> None:
+        """See `Runner.tell`."""
+        self.of(execution).runner.tell(execution, entry)
+
+    def ask(
+        self,
+        execution: int,
+        event: events.Event,
+        *,
+        accept: Accept | None = None,
+        result: Callable[[LiveExecution], T],
+        client_token: str | None = None,
+        completed: tuple[int, bytes] | None = None,
+    ) -> asyncio.Future[T]:
+        """See `Runner.ask`."""
+        return self.of(execution).runner.ask(
+            execution, event, accept=accept, result=result, client_token=client_token, completed=completed
+        )
+
+    async def take_activity_task(self, task: ActivityTask, worker_name: str | None) -> bool:
+        """See `Effects.take_activity_task`."""
+        return await self.of(task.execution).effects.take_activity_task(task, worker_name)
+
+    def settle(self, call: ScheduledCall, result: TaskResult) -> bool:
+        """See `Dispatcher.settle`."""
+        # The call of an EXPRESS execution has no id: any cell may have made it.
+        return any(cell.dispatcher.settle(call, result) for cell in self._cells)
+
+    def map_runs(self) -> dict[int, MapRuns]:
+        """The Map Runs of each cell, by its shard."""
+        return {number: cell.map_runs for number, cell in self._by_shard.items()}
+
+    # ------------------------------------------------------------------ figures
+
+    @property
+    def quarantined(self) -> dict[int, str]:
+        """Why executions are held back, by id."""
+        return {execution: why for cell in self._cells for execution, why in cell.runner.quarantined.items()}
+
+    def unfinished(self) -> list[str]:
+        """ARNs of the executions that have something to write right now; may be called in any thread."""
+        return [arn for cell in self._cells for arn in cell.runner.unfinished()]
+
+    @property
+    def in_memory(self) -> int:
+        """How many executions are held in memory."""
+        return sum(cell.runner.in_memory for cell in self._cells)
+
+    @property
+    def busy(self) -> int:
+        """How many executions have something to do right now."""
+        return sum(cell.runner.busy for cell in self._cells)
+
+    @property
+    def calls_under_way(self) -> int:
+        """How many calls are in flight."""
+        return sum(cell.dispatcher.under_way for cell in self._cells)
