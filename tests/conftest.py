@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from statewright.engine import engine
 from tests import deadlines, skips
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -22,6 +23,9 @@ SHOWN_OF_A_LOG = 6000
 
 # Handlers of most tests write files for them. What namespaces hide is tested with servers that ask for them.
 os.environ.setdefault("STATEWRIGHT_ISOLATION", "hardened")
+
+# Engines of this process divide their executions among so many cells.
+engine.CELLS = int(os.environ.get("STATEWRIGHT_TEST_CELLS", "1"))
 
 # A server that finds the package compiled starts in half the time.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

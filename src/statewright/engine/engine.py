@@ -52,6 +52,7 @@ from statewright.engine.map_runs.data import MapRunData, NoData
 from statewright.engine.map_runs.directory import MapRunDirectory
 from statewright.engine.metering import ExecutionMeter
 from statewright.engine.retention import Retention
+from statewright.engine.retrying import RetryingStore
 from statewright.engine.shard import Shard
 from statewright.engine.turnstile import Turnstile
 from statewright.errors import ApiError, StoreError
@@ -145,6 +146,7 @@ class Engine:
 
     def _shards(self) -> list[Shard]:
         """The shards of the cells, that of the home first."""
+        retrying = RetryingStore(self.store, self.clock, self.counters)
         turnstile = Turnstile(self.store.executions.make_way)
         first = self.store.shard
         # The other regions of a store have one cell each.
@@ -157,6 +159,7 @@ class Engine:
                 self.settings.limits,
                 number=number,
                 counters=self.counters,
+                retrying=retrying,
                 turnstile=turnstile,
                 make_seed=self.settings.make_seed,
                 meter=self.meter,

@@ -29,7 +29,8 @@ logger = logging.getLogger(__name__)
 
 
 class Shard:
-    """The shard of a store as its owner works on it. `counters` and `turnstile` are those of the whole engine.
+    """The shard of a store as its owner works on it. `counters`, `retrying` and `turnstile` are the whole
+    engine's.
 
     `store` answers immediately, if only by `Unavailable`: for callers that wait. `retrying` is the same store, asked
     until it answers. `limits` are those of STANDARD executions. `make_seed`: where an execution's chance comes from.
@@ -46,6 +47,7 @@ class Shard:
         *,
         number: int,
         counters: Counters,
+        retrying: RetryingStore,
         turnstile: Turnstile,
         make_seed: Callable[[], bytes] = lambda: chance.random_bytes(16),
         meter: ExecutionMeter | None = None,
@@ -59,7 +61,7 @@ class Shard:
         self.meter = meter
         self.ids = IdSource(clock.now_ms, shard=self.number)
         self.counters = counters
-        self.retrying = RetryingStore(store, clock, self.counters)
+        self.retrying = retrying
         self.turnstile = turnstile
         self.background = Background("work of the engine", self.notices)
         self.spawn = self.background.spawn

@@ -18,6 +18,7 @@ from statewright.engine.machines.limits import MOST_AT_ONCE
 from statewright.engine.map_runs.map_runs import MapRuns
 from statewright.engine.metering import ExecutionMeter
 from statewright.engine.retention import Retention
+from statewright.engine.retrying import RetryingStore
 from statewright.engine.shard import Shard
 from statewright.engine.turnstile import Turnstile
 from statewright.errors import ApiError, OwnershipLost, Unavailable
@@ -33,9 +34,17 @@ async def shard(clock: VirtualClock, lost: list[str], **store: Any) -> Shard:
     for name, value in store.items():
         setattr(memory, name, value)
     await memory.open("test")
-    turnstile = Turnstile(memory.executions.make_way)
+    counters = Counters()
     return Shard(
-        memory, clock, "eu-west-1", AWS, number=0, counters=Counters(), turnstile=turnstile, on_lost=lost.append
+        memory,
+        clock,
+        "eu-west-1",
+        AWS,
+        number=0,
+        counters=counters,
+        retrying=RetryingStore(memory, clock, counters),
+        turnstile=Turnstile(memory.executions.make_way),
+        on_lost=lost.append,
     )
 
 
