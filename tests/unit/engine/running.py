@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from statewright.clock import Clock
+from statewright.engine import engine
 from statewright.engine.dispatch import Failed, ScheduledCall, Submitted, Succeeded, TaskResult
 from statewright.engine.engine import Engine, EngineSettings
 from statewright.engine.executions.views import StatusChange
@@ -73,8 +74,11 @@ class Scripted:
 class Rig:
     """One store, and one engine after another on it."""
 
-    def __init__(self, clock: Clock, *, limits: Limits = AWS, hot: int = 512, store: Any = None) -> None:
+    def __init__(
+        self, clock: Clock, *, limits: Limits = AWS, hot: int = 512, store: Any = None, cells: int = 0
+    ) -> None:
         self.clock = clock
+        self.cells = cells or engine.CELLS
         self.store: Any = store if store is not None else MemoryStore()
         self.limits = limits
         self.hot = hot
@@ -89,7 +93,11 @@ class Rig:
         """Start an engine."""
         await self.store.open("test")
         settings = EngineSettings(
-            limits=self.limits, hot_executions=self.hot, make_seed=self.seed, entropy=Entropy(b"machines")
+            limits=self.limits,
+            cells=self.cells,
+            hot_executions=self.hot,
+            make_seed=self.seed,
+            entropy=Entropy(b"machines"),
         )
         self.engine = Engine(
             self.store,
