@@ -104,9 +104,14 @@ test-slow: $(READY) $(NODE)/.ready $(CLIENTS)/.ready $(SAM)/.ready $(NODE_CLIENT
 	@STATEWRIGHT_TEST_THOROUGH=1 $(PYTEST) -n logical --maxprocesses=8 -m "slow or scaled" $(MEASURE) $(if $(COVERAGE),--cov-append)
 	@$(if $(COVERAGE),$(BIN)/python -m coverage json -q -o coverage.json && $(BIN)/python -m tests.coverage_gate coverage.json,true)
 
+test-cells: $(READY) $(NODE)/.ready ## Run the tests of executions on engines of four cells
+	@STATEWRIGHT_TEST_CELLS=4 $(PYTEST) -n logical --maxprocesses=8 -m "not slow" tests/unit/engine tests/unit/api \
+	  tests/unit/integrations tests/unit/virtual tests/simulation tests/conformance
+
 test-all: ## Run every check and test, and hold the coverage gate
 	@$(MAKE) --no-print-directory test COVERAGE=yes
 	@$(MAKE) --no-print-directory test-slow COVERAGE=yes
+	@$(MAKE) --no-print-directory test-cells
 
 check: $(READY) $(NODE)/.ready ## Run ruff, mypy and the quick tests of one package: make check PKG=queues
 	@$(if $(PKG),true,echo "Which package? make check PKG=queues"; exit 2)

@@ -1,8 +1,8 @@
 """Cells: the units that an engine's executions are divided into, each with its own range of ids.
 
 A cell is a shard (`shard.py`) and the parts that work on its executions alone: the runner, timers and calls, inputs
-from the store, EXPRESS executions, Map Runs. The cell of an execution is in its id, for ever. What all cells of an
-engine share is in `Common`; the first cell is the home of what has one memory for all of them: semaphores, admission,
+from the store, EXPRESS executions, Map Runs. The cell of an execution is in its id, for ever. `Common` has the parts
+that the cells of an engine share; the first cell is the home of those with one memory for all: semaphores, admission,
 the queues of activities.
 
 One engine has one cell, unless it is made with more: later, several processes are to have cells of one store each.
@@ -48,7 +48,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """What the cells of an engine share. `before` and `after` listen to commits, before and after the cell's own parts.
+    """The parts that the cells of an engine share. `before` and `after` listen to commits, around a cell's own parts.
 
     `deleting` are the machines whose executions end at their next step.
     """
@@ -69,7 +69,7 @@ class Common:
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """What the store has of a cell when it starts: calls by the ids of their outbox rows, the rows, and inputs."""
+    """The rows of a cell in the store when it starts: calls by the ids of their outbox rows, those rows, and inputs."""
 
     calls: dict[int, ScheduledCall]
     outbox: list[OutboxRow]
@@ -81,7 +81,7 @@ class Recovered:
 
 
 class Cell:
-    """The executions of one shard, and what works on them. `hot` is how many idle ones stay in memory."""
+    """The executions of one shard, and the parts that work on them. `hot` is how many idle ones stay in memory."""
 
     def __init__(self, shard: Shard, common: Common, hot: int) -> None:
         self.shard: Final = shard
@@ -117,13 +117,13 @@ class Cell:
     # ------------------------------------------------------------------ life
 
     async def take(self) -> Recovered:
-        """Begin to own the shard; what the store has of it."""
+        """Begin to own the shard; its rows in the store."""
         await self.shard.take()
         outbox, inbox = await self.shard.store.executions.pending(self.shard.number)
         return Recovered(calls_of(outbox), outbox, inbox)
 
     async def start(self, found: Recovered) -> None:
-        """Go on with what the store has: inputs that wait, effects under way, timers."""
+        """Go on with these rows: inputs that wait, effects under way, timers."""
         for row in found.inbox:
             self.inbox.take(row)
         for sent in found.outbox:
@@ -176,7 +176,7 @@ class Cells:
 
     @property
     def home(self) -> Cell:
-        """The cell of what all cells share."""
+        """The cell of the parts that all cells share."""
         return self._cells[0]
 
     def next(self) -> Cell:

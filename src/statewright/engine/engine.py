@@ -169,7 +169,7 @@ class Engine:
         ]
 
     def _common(self, home: Shard, integrations: Integrations, data: MapRunData) -> Common:
-        """What the cells share. Listeners outside the engine are called last, after every part of it."""
+        """The parts that the cells share. Listeners outside the engine are called last, after every part of it."""
         catalogue = self.catalogue
         return Common(
             RetryingPrograms(catalogue.programs, home.retrying.retry),
@@ -204,7 +204,7 @@ class Engine:
         self.retention.sweep()
 
     async def _check_cells(self) -> None:
-        """Refuse a store with executions in more cells, which nobody would continue. Raises: StoreError."""
+        """Refuse a store with executions in more cells: the others would stand still. Raises: StoreError."""
         if self.store.shard == SHARD and await self.store.newest_id(cell_shard(self.settings.cells)):
             raise StoreError(f"this store has executions in more than {self.settings.cells} cells")
 

@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
-from _thread import _local
+from _thread import _local, get_ident
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
@@ -209,16 +208,16 @@ class _Code:
 class _Programs(dict[object, _Code]):
     """The compiled expressions of one thread."""
 
-    __slots__ = ("process",)
+    __slots__ = ("thread",)
 
     def __init__(self) -> None:
         super().__init__()
-        self.process = os.getpid()
+        self.thread = get_ident()
 
     def __del__(self) -> None:
         # A forked child has only the thread that forked, and drops what belonged to the others; the library complains
         # of a drop in another thread than its own, on standard error.
-        if os.getpid() != self.process:
+        if get_ident() != self.thread:
             _OF_OTHER_THREADS.append(dict(self))
 
 

@@ -32,7 +32,7 @@ def test_a_follower_that_fails_touches_neither_the_execution_nor_other_followers
         else:
             arn = (await rig.engine.start_execution(target, "x", "{}")).arn
             assert (await rig.end(arn)).status == "SUCCEEDED"
-        assert not rig.engine.runner.quarantined
+        assert not rig.engine.cells.quarantined
         await rig.down()
 
     with caplog.at_level(logging.ERROR, "statewright.engine.executions.history_log"):
