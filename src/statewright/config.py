@@ -132,6 +132,8 @@ class Config:
     """The real length of pauses in workflows: see `clock.Pauses`."""
     regions: tuple[str, ...] = ()
     """The regions that calls may be signed for, beside `region`; all if there are none here."""
+    bucket: str | None = None
+    """The address of the bucket that has the large bytes of a store in PostgreSQL."""
 
     def arn(self, service: str, rest: str = "") -> str:
         """The ARN of a resource of this account and region; without `rest` what the ARNs of a service begin with."""
@@ -442,7 +444,12 @@ def _extensions(reader: _Reader, config: Config, value: object) -> Config:
 
 
 def _server(reader: _Reader, config: Config, value: object) -> Config:
-    table = reader.table(("server",), value, ("regions",))
+    table = reader.table(("server",), value, ("regions", "bucket"))
+    if "bucket" in table:
+        bucket = reader.text(("server", "bucket"), table["bucket"])
+        if not bucket.startswith("s3://"):
+            reader.refuse(("server", "bucket"), f'must be an address such as "s3://name/prefix", not {bucket!r}')
+        config = replace(config, bucket=bucket)
     regions = reader.list_of_texts(("server", "regions"), table.get("regions", []))
     for region in regions:
         if not REGION.fullmatch(region):

@@ -50,7 +50,7 @@ from statewright.hosting.standby import Demotion, LeaseWait, StoreState, Waiting
 from statewright.stopping import StopDeadline
 from statewright.stores import fail_points
 from statewright.stores.memory.store import MemoryStore
-from statewright.stores.opening import open_store
+from statewright.stores.opening import NO_BUCKET, open_store
 from statewright.stores.store import Store
 
 SWITCH_INTERVAL_SECONDS: Final = 0.0001
@@ -85,6 +85,8 @@ class ServerOptions:
     config: Config = field(default_factory=Config)
     origins: frozenset[str] = frozenset()
     timeouts: ConnectionTimeouts = field(default_factory=ConnectionTimeouts)
+    bucket: str | None = None
+    """The address of the S3-compatible bucket that has the large bytes of a store in PostgreSQL."""
     standby: bool = False
     """Wait while another server has the store in PostgreSQL, take over when its lease ends, and wait again when the
     lease is lost."""
@@ -157,6 +159,8 @@ async def _serve(
             "--standby needs a store that two servers can reach: --store postgresql://...; a data folder of SQLite "
             "belongs to one process"
         )
+    if options.bucket is not None and "://" not in options.store:
+        raise CannotServe(NO_BUCKET)
     origins = _origins_of(options)
     operations.load_all()
     try:
@@ -251,7 +255,7 @@ class _Process:
         api = Api(
             system.app, self._origins, body_bytes, lambda: self._samples(system, check.sample()),
             lambda: check.state, lambda: system.app.integrations.volatile.played,
-            ConsoleApp(system.app, self._origins, self.place, options.project),
+            ConsoleApp(system.app, self._origins, self.place, options.project), bucket_state=self.bucket_state(),
         )  # fmt: skip
         return _Inside(system, api, check)
 
@@ -259,6 +263,11 @@ class _Process:
         assert self._listens is not None
         standby = Sample("statewright_standby", "gauge", "1 while another server has the store.", 0)
         return await samples(system, self._listens, standby, *more)
+
+    def bucket_state(self) -> Callable[[], str] | None:
+        """What `/health` says about the bucket; None without one."""
+        bucket = getattr(self.store, "bucket", None)
+        return None if bucket is None else lambda: bucket.state
 
     async def hold_folder(self) -> None:
         """Take the data folder, once the store is open. Raises: InUse, Unavailable."""
@@ -462,7 +471,7 @@ def _open_store(options: ServerOptions) -> Store:
     if options.store == "memory":
         return MemoryStore()
     if "://" in options.store:
-        return open_store(options.store, files=options.data)
+        return open_store(options.store, files=options.data, bucket=options.bucket)
     from statewright.stores.sqlite.store import SqliteStore
 
     return SqliteStore(options.data)

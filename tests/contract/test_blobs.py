@@ -1,10 +1,10 @@
-"""Blobs in PostgreSQL, and the bodies of objects: one contract for those in files, in blobs and in memory."""
+"""Blobs in PostgreSQL and in a bucket, and the bodies of objects: one contract for all of their places."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import psycopg
@@ -21,9 +21,12 @@ from statewright.stores.blobs.protocol import ORPHAN_MS, PIECE_BYTES, BlobStore
 from statewright.stores.blobs.regional import RegionalBlobs
 from statewright.stores.postgres.fenced.blobs import PIECES_AT_ONCE
 from statewright.stores.postgres.store import PostgresStore
+from tests.bucket_server import Place, with_credentials
 from tests.deadlines import until_async
 from tests.postgres_server import server_or_skip
 from tests.unit.objects.conftest import files_in
+
+CODE = "code/" + "c0de" * 16
 
 
 @pytest.fixture
@@ -32,14 +35,34 @@ def address() -> str:
     return server.new_database(server.template)
 
 
-@pytest.fixture
-def blobs(address: str) -> Iterator[PostgresStore]:
-    """An open store, whose blobs are used from this thread."""
-    store = PostgresStore(address)
+@contextmanager
+def opened(store: PostgresStore) -> Iterator[PostgresStore]:
     with asyncio.Runner() as runner:
         runner.run(store.open("test"))
         yield store
         runner.run(store.close())
+
+
+@pytest.fixture
+def rows_store(address: str) -> Iterator[PostgresStore]:
+    """An open store whose blobs are rows."""
+    with opened(PostgresStore(address)) as store:
+        yield store
+
+
+@pytest.fixture
+def bucket_store(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PostgresStore]:
+    """An open store whose blobs are in a bucket."""
+    with_credentials(monkeypatch)
+    with opened(PostgresStore(address, files=tmp_path / "data", bucket=Place().address)) as store:
+        yield store
+
+
+@pytest.fixture(params=["rows", "bucket"])
+def blobs(request: pytest.FixtureRequest) -> PostgresStore:
+    """An open store, whose blobs are used from this thread."""
+    store: PostgresStore = request.getfixturevalue(f"{request.param}_store")
+    return store
 
 
 def rows(address: str, query: str) -> list[tuple[object, ...]]:
@@ -54,54 +77,80 @@ def pattern(length: int) -> bytes:
 
 def written(blobs: BlobStore, name: str, content: bytes) -> None:
     pieces = [content[start : start + PIECE_BYTES] for start in range(0, len(content), PIECE_BYTES)] or [b""]
+    writing = blobs.create(name)
     for number, piece in enumerate(pieces):
-        blobs.put(name, number, piece, is_last=number == len(pieces) - 1)
+        writing.put(piece, is_last=number == len(pieces) - 1)
 
 
 # Blobs
 
 
-def test_a_blob_is_read_in_parts(blobs):
+@pytest.mark.parametrize("name", ["object/a", CODE])
+def test_a_blob_is_read_in_parts(blobs, name):
     content = pattern(2 * PIECE_BYTES + 100)
-    written(blobs.blobs, "a", content)
-    assert blobs.blobs.has("a")
+    written(blobs.blobs, name, content)
+    assert blobs.blobs.has(name)
     for start, length in ((0, 10), (PIECE_BYTES - 5, 10), (5, 2 * PIECE_BYTES), (2 * PIECE_BYTES, 100), (0, 1 << 22)):
-        assert blobs.blobs.read("a", start, length) == content[start : start + length]
-    assert blobs.blobs.read("a", 3 * PIECE_BYTES, 5) == b""
-    assert blobs.blobs.touch("a") == len(content)
-    assert not blobs.blobs.has("b")
-    assert blobs.blobs.touch("b") is None
-    assert blobs.blobs.read("b", 0, 5) == b""
+        assert blobs.blobs.read(name, start, length) == content[start : start + length]
+    assert blobs.blobs.read(name, 3 * PIECE_BYTES, 5) == b""
+    assert blobs.blobs.sizes(name) == {name: len(content)}
+    other = f"{name[:-1]}f"
+    assert not blobs.blobs.has(other)
+    assert blobs.blobs.read(other, 0, 5) == b""
+    assert blobs.blobs.sizes(other) == {}
 
 
-def test_a_blob_that_the_database_lost_a_part_of_is_refused(blobs, address):
-    blobs.blobs.put("a", 0, b"first", is_last=False)
+def test_a_package_is_asked_for_again(blobs):
+    assert blobs.blobs.touch(CODE) is None
+    written(blobs.blobs, CODE, b"code")
+    assert blobs.blobs.touch(CODE) == 4
+    blobs.blobs.remove_old([CODE], ORPHAN_MS)
+    assert blobs.blobs.read(CODE, 0, 9) == b"code"
+    blobs.blobs.remove([CODE])
+    assert blobs.blobs.touch(CODE) is None
+
+
+def test_what_was_discarded_is_not_there(blobs):
+    for content in ([b"all"], [pattern(PIECE_BYTES)] * 7):
+        writing = blobs.blobs.create("object/a")
+        for number, piece in enumerate(content):
+            writing.put(piece, is_last=number == 0 and len(content) == 1)
+        writing.discard()
+        writing.discard()
+        assert not blobs.blobs.has("object/a")
+
+
+def test_a_blob_that_the_database_lost_a_part_of_is_refused(rows_store, address):
+    writing = rows_store.blobs.create("a")
+    writing.put(b"first", is_last=False)
     # As after a crash: only the last piece waits until it is durable.
     rows(address, "DELETE FROM blob")
     with pytest.raises(Unavailable, match="lost a part"):
-        blobs.blobs.put("a", 1, b"last", is_last=True)
+        writing.put(b"last", is_last=True)
 
 
-def test_blobs_are_copied_and_deleted(blobs, address):
+def test_blobs_are_copied_and_deleted(blobs):
     content = pattern(9 * PIECE_BYTES)
-    written(blobs.blobs, "a", content)
-    assert blobs.blobs.copy("a", "b")
-    assert not blobs.blobs.copy("none", "c")
-    blobs.blobs.remove(["a", "none"])
-    assert not blobs.blobs.has("a")
-    assert blobs.blobs.read("b", 0, len(content)) == content
+    written(blobs.blobs, "object/a", content)
+    assert blobs.blobs.copy("object/a", "object/b")
+    assert not blobs.blobs.copy("object/0", "object/c")
+    blobs.blobs.remove(["object/a", "object/0"])
+    assert not blobs.blobs.has("object/a")
+    assert blobs.blobs.read("object/b", 0, len(content)) == content
     blobs.blobs.remove([])
-    assert rows(address, "SELECT count(*) FROM blob") == [(9,)]
+    assert blobs.blobs.sizes("object/") == {"object/b": len(content)}
 
 
-def test_many_pieces_are_deleted_in_steps(blobs, address):
+def test_many_pieces_are_deleted_in_steps(rows_store, address):
+    blobs, writing = rows_store, rows_store.blobs.create("a")
     for number in range(PIECES_AT_ONCE + 1):
-        blobs.blobs.put("a", number, b"x", is_last=number == PIECES_AT_ONCE)
+        writing.put(b"x", is_last=number == PIECES_AT_ONCE)
     blobs.blobs.remove(["a"])
     assert rows(address, "SELECT count(*) FROM blob") == [(0,)]
 
 
-def test_only_what_is_old_is_an_orphan(blobs, address):
+def test_only_what_is_old_is_an_orphan(rows_store, address):
+    blobs = rows_store
     for name in ("old", "young", "asked for"):
         written(blobs.blobs, name, b"x")
     rows(address, f"UPDATE blob SET at_ms = at_ms - {2 * ORPHAN_MS} WHERE name <> 'young'")
@@ -114,51 +163,65 @@ def test_only_what_is_old_is_an_orphan(blobs, address):
 
 def test_a_region_has_names_of_its_own(blobs):
     region = RegionalBlobs(blobs.blobs, "eu-west-1")
-    written(blobs.blobs, "code/x", b"home")
-    written(region, "code/x", b"region")
-    assert blobs.blobs.sizes("code/") == {"code/x": 4}
-    assert region.sizes("code/") == {"code/x": 6}
-    assert region.copy("code/x", "code/y")
-    assert region.young(["code/x"], ORPHAN_MS) == {"code/x"}
-    region.remove(["code/x"])
-    region.remove_old(["code/y"], ORPHAN_MS)
-    assert region.touch("code/y") == 6
-    assert region.has("code/y")
-    assert region.read("code/y", 0, 9) == b"region"
-    assert blobs.blobs.read("code/x", 0, 4) == b"home"
+    written(blobs.blobs, CODE, b"home")
+    written(region, CODE, b"region")
+    written(region, "object/a", b"body")
+    assert blobs.blobs.sizes("code/") == {CODE: 4}
+    assert region.sizes("code/") == {CODE: 6}
+    assert region.copy("object/a", "object/b")
+    assert region.young(["object/a"], ORPHAN_MS) == {"object/a"}
+    region.remove(["object/a"])
+    region.remove_old([CODE], ORPHAN_MS)
+    assert region.touch(CODE) == 6
+    assert region.has("object/b")
+    assert not region.has("object/a")
+    assert region.read(CODE, 0, 9) == b"region"
+    assert blobs.blobs.read(CODE, 0, 4) == b"home"
+    assert (region.writes_late, region.read_ahead) == (blobs.blobs.writes_late, blobs.blobs.read_ahead)
 
 
 @pytest.mark.parametrize(
     "write",
     [
-        lambda blobs: blobs.put("b", 0, b"x", is_last=False),
-        lambda blobs: blobs.put("b", 0, b"x", is_last=True),
-        lambda blobs: blobs.touch("a"),
-        lambda blobs: blobs.copy("a", "b"),
-        lambda blobs: blobs.remove(["a"]),
-        lambda blobs: blobs.remove_old(["a"], -1),
+        lambda blobs: blobs.create("object/b").put(b"x", is_last=False),
+        lambda blobs: blobs.create("object/b").put(b"x", is_last=True),
+        lambda blobs: blobs.touch(CODE),
+        lambda blobs: blobs.copy("object/a", "object/b"),
+        lambda blobs: blobs.remove(["object/a"]),
+        lambda blobs: blobs.remove_old([CODE], -1),
     ],
 )
-def test_an_owner_whose_lease_was_taken_writes_no_blob(address, write):
+@pytest.mark.parametrize("place", ["rows", "bucket"])
+def test_an_owner_whose_lease_was_taken_writes_no_blob(address, place, write, tmp_path, monkeypatch):
+    with_credentials(monkeypatch)
+    bucket = Place() if place == "bucket" else None
+
+    def store() -> PostgresStore:
+        return PostgresStore(address, files=tmp_path, bucket=bucket.address if bucket is not None else None)
+
+    def stored() -> list[object]:
+        return [*rows(address, "SELECT * FROM blob"), *(bucket.keys() if bucket is not None else ())]
+
     async def body() -> None:
-        alice, bob = PostgresStore(address), PostgresStore(address)
+        alice = store()
         await alice.open("alice")
-        written(alice.blobs, "a", b"x")
-        before = rows(address, "SELECT * FROM blob")
+        written(alice.blobs, "object/a", b"x")
+        written(alice.blobs, CODE, b"x")
+        before = stored()
+        assert len(before) == 2
         # As if alice had been frozen for longer than her lease.
-        rows(address, "UPDATE shard SET lease_until_ms = 0")
-        await bob.open("bob")
+        rows(address, "UPDATE shard SET owner = 'bob', epoch = epoch + 1")
         with pytest.raises(OwnershipLost):
             write(alice.blobs)
-        assert rows(address, "SELECT * FROM blob") == before
-        assert alice.blobs.read("a", 0, 1) == b"x"
+        assert stored() == before
+        assert alice.blobs.read("object/a", 0, 1) == b"x"
         await alice.close()
-        await bob.close()
 
     asyncio.run(body())
 
 
-def test_idle_connections_that_broke_harm_nobody(blobs):
+def test_idle_connections_that_broke_harm_nobody(rows_store):
+    blobs = rows_store
     written(blobs.blobs, "a", b"x")
     assert blobs.blobs.read("a", 0, 1) == b"x"
     server_or_skip().break_connections()
@@ -182,12 +245,13 @@ def test_a_closed_store_has_no_blobs(address):
 # Bodies
 
 
-@pytest.fixture(params=["memory", "files", "blobs"])
+@pytest.fixture(params=["memory", "files", "rows", "bucket"])
 def bodies(request: pytest.FixtureRequest, tmp_path: Path) -> Bodies:
     kinds: dict[str, Callable[[], Bodies]] = {
         "memory": MemoryBodies,
         "files": lambda: FileBodies(tmp_path / "objects"),
-        "blobs": lambda: BlobBodies(request.getfixturevalue("blobs").blobs, None),
+        "rows": lambda: BlobBodies(request.getfixturevalue("rows_store").blobs, None),
+        "bucket": lambda: BlobBodies(request.getfixturevalue("bucket_store").blobs, None),
     }
     return kinds[request.param]()
 
@@ -218,12 +282,19 @@ def read(bodies: Bodies, number: int, start: int, length: int) -> bytes:
         [700_000, 700_000, 700_000],
         [3 * PIECE_BYTES + 5],
         [10, 2 * PIECE_BYTES, 10],
+        [12 * PIECE_BYTES],
     ],
 )
 def test_a_body_is_read_as_it_was_written(bodies, sizes):
     content = made(bodies, 300, [pattern(size) for size in sizes])
     for start in {0, len(content) // 2, len(content) - 1}:
         assert read(bodies, 300, start, len(content) - start) == content[start:]
+    reading = bodies.open(300)
+    step = 300_000
+    for start in [*range(0, len(content), step), 0, len(content) // 3]:
+        length = min(step, len(content) - start)
+        assert reading.read(start, length) == content[start : start + length]
+    reading.close()
 
 
 def test_a_body_under_a_second_id_outlives_the_first(bodies):

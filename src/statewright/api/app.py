@@ -84,8 +84,8 @@ class Api:
 
     `standing` is the word for `/health` about what the server is, which is available while that is one of `AVAILABLE`.
     `origins` are those of web pages that may call. `body_bytes` is the longest body for any service when the limits on
-    payloads are lifted. `store_state` says for `/health` what a check of the store has found, `invented` which services
-    moto has played. `pages` answers unsigned requests at `/console`.
+    payloads are lifted. `store_state` says for `/health` what a check of the store has found, `bucket_state` if its
+    bucket can be used, `invented` which services moto has played. `pages` answers unsigned requests at `/console`.
     """
 
     app: App
@@ -96,6 +96,7 @@ class Api:
     invented: Callable[[], list[str]] | None = None
     pages: Pages | None = None
     standing: Callable[[], str] | None = None
+    bucket_state: Callable[[], str] | None = None
     counters: CallCounters = field(default_factory=CallCounters)
     draining: bool = False
     refusal: str = SHUTTING_DOWN
@@ -314,6 +315,8 @@ class Api:
             state: JsonObject = {"status": status, "version": __version__}
             if self.store_state is not None:
                 state["store"] = self.store_state()
+            if self.bucket_state is not None:
+                state["bucket"] = self.bucket_state()
             services = {name: len(of) for name in sorted(BY_NAME) if (of := registered(name))}
             if self.invented is not None and (played := self.invented()):
                 state["invented"] = played

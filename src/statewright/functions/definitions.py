@@ -15,7 +15,7 @@ from typing import Final, Protocol
 
 from statewright.clock import Clock
 from statewright.config import Config
-from statewright.errors import ApiError
+from statewright.errors import ApiError, Unavailable
 from statewright.functions import names
 from statewright.functions.code.packages import ZIPPED_BYTES, Packages, decoded_zip
 from statewright.functions.concurrency import Concurrency
@@ -249,7 +249,12 @@ class Definitions:
         if not self.packages.is_cache:
             return
         with self.clock.busy():
-            left = await asyncio.to_thread(self.packages.missing_in_store)
+            try:
+                left = await asyncio.to_thread(self.packages.missing_in_store)
+            except Unavailable as problem:
+                # A bucket, without which the server can start: see `stores/postgres/bucket.py`.
+                log.warning("%s: packages are not compared with those of the folder before the next start", problem)
+                return
             needed = left & await self._needed_packages() if left else left
             if needed:
                 log.info("moving %d packages of functions and layers into the store", len(needed))

@@ -50,6 +50,10 @@ class Reading(Protocol):
 class Bodies(Protocol):
     """All bodies."""
 
+    @property
+    def writes_late(self) -> bool:
+        """True if a write that failed may still take effect later: its id must not be used again."""
+
     def create(self, number: int) -> Writing:
         """Begin a body. Raises: Unavailable."""
 
@@ -73,6 +77,8 @@ def file_name(number: int) -> str:
 
 class FileBodies:
     """See `Bodies`: files in 256 folders."""
+
+    writes_late: Final = False
 
     def __init__(self, folder: Path) -> None:
         """The folder is created with the first body."""
@@ -268,6 +274,8 @@ def _unavailable(path: Path, problem: OSError) -> Unavailable:
 
 class MemoryBodies:
     """See `Bodies`: nothing survives the process."""
+
+    writes_late: Final = False
 
     def __init__(self) -> None:
         self.kept: dict[int, bytes] = {}

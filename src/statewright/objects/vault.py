@@ -66,6 +66,7 @@ class Vault:
         self._going: set[int] = set()
         """Those that are being deleted."""
         self._young: list[int] = []
+        self._younger: list[int] = []
         self._later: Timer | None = None
         self._sweeping: asyncio.Task[None] | None = None
 
@@ -88,13 +89,18 @@ class Vault:
             old = [number for number in found if number not in young]
             await self.run(self.bodies.remove, old)
             await self.rows.buried(old)
-        if self._young:
+        self._free_later()
+
+    def _free_later(self) -> None:
+        if self._later is None and (self._young or self._younger):
             self._later = self._clock.call_at(self._clock.now_ms() + ORPHAN_MS, self._free_young)
 
     def _free_young(self) -> None:
         self._later = None
-        young, self._young = self._young, []
+        # Those that came since the timer was set wait for another hour.
+        young, self._young, self._younger = self._young, self._younger, []
         self.free(young)
+        self._free_later()
 
     async def stop(self) -> None:
         """End the threads; files still to be deleted stay doomed in the store."""
@@ -134,8 +140,15 @@ class Vault:
             return self._file_ids.pop()
 
     def return_file_id(self, number: int) -> None:
-        """Take back an id whose file was deleted before any row named it."""
-        self._file_ids.append(number)
+        """Take back an id whose file was deleted before any row named it.
+
+        Where a write may take effect late, the id is deleted again after an hour, and not used any more.
+        """
+        if not self.bodies.writes_late:
+            self._file_ids.append(number)
+            return
+        self._younger.append(number)
+        self._free_later()
 
     async def _next_id(self) -> int:
         if not self._ids:

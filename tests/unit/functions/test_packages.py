@@ -206,7 +206,7 @@ def test_a_package_of_the_store_comes_to_any_folder(in_store, tmp_path):
 def test_a_package_that_is_damaged_in_the_store_is_refused(in_store, tmp_path):
     kept, store = in_store
     name, _, _ = kept.put(archive(("app.py", b"1")))
-    store.blobs.put(f"code/{name}", 0, archive(("app.py", b"2")), is_last=True)
+    store.blobs.create(f"code/{name}").put(archive(("app.py", b"2")), is_last=True)
     other = Packages(tmp_path / "elsewhere", store.blobs)
     with pytest.raises(OSError, match="in the store is damaged"):
         other.unpacked(name)
@@ -219,7 +219,7 @@ def test_a_package_that_was_written_in_part_is_completed(in_store, tmp_path):
     kept, store = in_store
     data = archive(("app.py", os.urandom(3 << 20)))
     name = hashlib.sha256(data).hexdigest()
-    store.blobs.put(f"code/{name}", 0, data[: 1 << 20], is_last=False)
+    store.blobs.create(f"code/{name}").put(data[: 1 << 20], is_last=False)
     kept.put(data)
     assert (Packages(tmp_path / "elsewhere", store.blobs).unpacked(name) / "app.py").exists()
 

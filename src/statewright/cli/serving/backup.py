@@ -116,10 +116,11 @@ def _copied_database(address: str, data: Path, copy: Path, force: bool) -> dict[
     from statewright.cli.serving.row_files.blob_files import files_of_blobs
     from statewright.errors import StoreError
     from statewright.stores.transfer.postgres_rows import refuse_other_folder, snapshot
-    from statewright.stores.transfer.rows import counted
+    from statewright.stores.transfer.rows import Gone, counted
     from statewright.stores.transfer.sqlite_rows import new_file
 
     refuse_other_folder(address, data)
+    gone: Gone | None = None
     with backup_files.held(data) as held:
         for _ in range(TRIES):
             with snapshot(address) as rows:
@@ -133,7 +134,14 @@ def _copied_database(address: str, data: Path, copy: Path, force: bool) -> dict[
                     continue
                 with new_file(copy, replace=force) as target:
                     copy_rows(rows, target, counted(rows))
-                return checked(copy) | _with_files(names, held, copy, rows, blobs)
+                # A further try replaces the copy.
+                force = True
+                try:
+                    return checked(copy) | _with_files(names, held, copy, rows, blobs)
+                except Gone as problem:
+                    gone = problem
+        if not lost:
+            raise StoreError(f"{gone}: try again when less is overwritten")
         raise StoreError(
             f"{count_words(len(lost), 'file')} of its objects are not in {data}, for one {lost[0]}: name the "
             "folder that the server was given with --data, or try again when less is overwritten"

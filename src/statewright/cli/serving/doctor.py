@@ -194,6 +194,7 @@ def check_server(option: str | None) -> Check:
     facts["serverVersion"] = found.get("version")
     facts["status"] = found["status"]
     facts["store"] = found.get("store")
+    facts["bucket"] = found.get("bucket")
     facts["invented"] = found.get("invented", [])
     facts["lagging"] = found.get("lagging", [])
     if found.get("store") == "damaged":
@@ -201,6 +202,9 @@ def check_server(option: str | None) -> Check:
     if found["status"] == "no lease":
         hint = "see whether PostgreSQL answers; the standby takes over meanwhile"
         return Check("server", "problem", f"{where}: it cannot prove that it has the store", hint, facts)
+    if found.get("bucket") == "unavailable":
+        hint = "see the server's log for the reason; calls that need bytes of the bucket get 503 meanwhile"
+        return Check("server", "problem", f"{where}: it cannot use its bucket", hint, facts)
     words = f"{where}, version {found.get('version')}, {found['status']}"
     if found["status"] == "standby":
         waits = "the store does not answer" if found.get("store") == "unavailable" else "another server has the store"

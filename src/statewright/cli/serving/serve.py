@@ -25,6 +25,9 @@ ISOLATIONS = ("auto", "none", "hardened", "namespaces")
 SCALES = ("STATEWRIGHT_TIME_SCALE", "SFN_WAIT_SCALE", "WAIT_TIME_SCALE")
 """Variables that set the scale of waits, the first that is set; people know the others from other tools."""
 
+BUCKET = "STATEWRIGHT_BUCKET"
+"""The variable that names the bucket where the command line does not."""
+
 
 def _store_name(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
     if value not in ("sqlite", "memory") and not value.startswith(("postgresql://", "postgres://")):
@@ -51,6 +54,12 @@ def _store_name(_context: click.Context, _parameter: click.Parameter, value: str
     default="sqlite",
     show_default=True,
     help="Where executions are kept: sqlite, postgresql://USER:PASSWORD@HOST/DATABASE, or memory, which forgets them.",
+)
+@click.option(
+    "--bucket",
+    metavar="ADDRESS",
+    help="With PostgreSQL: the S3-compatible bucket that has large objects and code, s3://NAME[/PREFIX]"
+    "[?endpoint=http://HOST:PORT&region=NAME], with credentials of the environment.",
 )
 @click.option(
     "--limits",
@@ -112,6 +121,7 @@ def serve(
     port: int,
     data: str,
     store: str,
+    bucket: str | None,
     limits: str | None,
     settings: str | None,
     mock_config: str | None,
@@ -134,8 +144,11 @@ def serve(
       statewright serve --data /var/lib/statewright --log json
       statewright serve --store postgresql://statewright@db.example/statewright
       statewright serve --store postgresql://statewright@db.example/statewright --standby
+      statewright serve --store postgresql://statewright@db.example/statewright --bucket s3://name/prefix
       statewright serve --mock-config MockConfigFile.json
     """
+    import os
+
     from statewright.api.guard import is_origin
     from statewright.cli.serving import logs
     from statewright.errors import StoreError
@@ -151,8 +164,9 @@ def serve(
     config = config_of(settings, limits, time_scale, isolation)
     warn_of_readers(config, Path(settings or SETTINGS_FILE))
     options = ServerOptions(
-        host, port, Path(data), store, config, frozenset(origins), timeouts_of_environment(), standby
-    )
+        host, port, Path(data), store, config, frozenset(origins), timeouts_of_environment(),
+        bucket or os.environ.get(BUCKET) or config.bucket, standby,
+    )  # fmt: skip
     options = with_mocks(options, mock_config)
     try:
         run_server(options, lines.ready, lines.standby)

@@ -33,10 +33,10 @@ class CodeBlobs:
         if self._blobs.touch(_PREFIX + name) == len(data):
             return
         # Pieces that a writer before left unfinished are the same bytes.
+        writing = self._blobs.create(_PREFIX + name)
         last = max(0, len(data) - 1) // PIECE_BYTES
         for number in range(last + 1):
-            piece = data[number * PIECE_BYTES : (number + 1) * PIECE_BYTES]
-            self._blobs.put(_PREFIX + name, number, piece, is_last=number == last)
+            writing.put(data[number * PIECE_BYTES : (number + 1) * PIECE_BYTES], is_last=number == last)
 
     def renew(self, name: str) -> None:
         """Let a row name a package within the next hour that a row names now."""

@@ -32,6 +32,11 @@ class BlobBodies:
         self.files = FileBodies(folder) if folder is not None and folder.is_dir() else None
         self._blobs = blobs
 
+    @property
+    def writes_late(self) -> bool:
+        """See `Bodies.writes_late`."""
+        return self._blobs.writes_late
+
     def create(self, number: int) -> Writing:
         """See `Bodies.create`. Nothing is written before there is a whole piece."""
         return _BlobWriting(self._blobs, blob_name(number))
@@ -97,11 +102,9 @@ class BlobBodies:
 
 class _BlobWriting:
     def __init__(self, blobs: BlobStore, name: str) -> None:
-        self._blobs = blobs
-        self._name = name
+        self._blob = blobs.create(name)
         self._chunks: list[memoryview] = []
         self._held = 0
-        self._written = 0
 
     def write(self, chunks: Sequence[bytes]) -> None:
         for chunk in chunks:
@@ -120,30 +123,37 @@ class _BlobWriting:
 
     def discard(self) -> None:
         self._chunks, self._held = [], 0
-        if self._written:
-            # Its id is doomed: what cannot be deleted now is deleted at the next start.
-            with contextlib.suppress(StoreError):
-                self._blobs.remove([self._name])
+        # Its id is doomed: what cannot be deleted now is deleted at the next start.
+        with contextlib.suppress(StoreError):
+            self._blob.discard()
 
     def _put(self, *, is_last: bool) -> None:
         piece = b"".join(self._chunks)
         self._chunks, self._held = [], 0
-        number = self._written
-        # Counted before it is there: a write without an answer may have been made.
-        self._written += 1
-        self._blobs.put(self._name, number, piece, is_last=is_last)
+        self._blob.put(piece, is_last=is_last)
 
 
 class _BlobReading:
+    """Asks for more at once, step by step, where a blob is read in order."""
+
     def __init__(self, blobs: BlobStore, name: str) -> None:
         self._blobs = blobs
         self._name = name
+        self._held = b""
+        self._start = 0
+        """Where `_held` begins in the blob."""
+        self._step = 0
 
     def read(self, start: int, length: int) -> bytes:
-        found = self._blobs.read(self._name, start, length)
+        offset = start - self._start
+        if not 0 <= offset <= len(self._held) or offset + length > len(self._held):
+            is_next = self._step > 0 and offset == len(self._held)
+            self._step = min(2 * self._step, self._blobs.read_ahead) if is_next else length
+            self._held, self._start, offset = self._blobs.read(self._name, start, max(length, self._step)), start, 0
+        found = self._held[offset : offset + length]
         if len(found) != length:
             raise StoreError(f"the blob {self._name} of the store is damaged: it ends after {start + len(found)} bytes")
         return found
 
     def close(self) -> None:
-        return
+        self._held = b""

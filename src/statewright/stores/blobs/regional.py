@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from statewright.stores.blobs.protocol import BlobStore
+from statewright.stores.blobs.protocol import BlobStore, BlobWriting
 
 
 class RegionalBlobs:
@@ -14,9 +14,19 @@ class RegionalBlobs:
         self._blobs = blobs
         self._prefix = f"{place}/"
 
-    def put(self, name: str, number: int, piece: bytes, *, is_last: bool) -> None:
-        """See `BlobStore.put`."""
-        self._blobs.put(self._prefix + name, number, piece, is_last=is_last)
+    @property
+    def writes_late(self) -> bool:
+        """See `BlobStore.writes_late`."""
+        return self._blobs.writes_late
+
+    @property
+    def read_ahead(self) -> int:
+        """See `BlobStore.read_ahead`."""
+        return self._blobs.read_ahead
+
+    def create(self, name: str) -> BlobWriting:
+        """See `BlobStore.create`."""
+        return self._blobs.create(self._prefix + name)
 
     def touch(self, name: str) -> int | None:
         """See `BlobStore.touch`."""

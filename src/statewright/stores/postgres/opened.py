@@ -13,8 +13,11 @@ import psycopg
 
 from statewright.clock import BusyToken, Clock
 from statewright.errors import Unavailable
+from statewright.stores.bucket.client import Bucket
+from statewright.stores.postgres.bucket import BucketBinding
 from statewright.stores.postgres.connection import (
     READ_TIMEOUT_MS,
+    SCHEMA_VERSION,
     WRITE_TIMEOUT_MS,
     Connection,
     connect,
@@ -24,6 +27,7 @@ from statewright.stores.postgres.connection import (
     place_of,
     run,
     transaction,
+    version_of,
 )
 from statewright.stores.postgres.identity import Identity
 from statewright.stores.postgres.lease import Lease
@@ -42,9 +46,11 @@ _EXECUTIONS: Final = statements("postgres_executions")
 class PostgresDatabase:
     """The database at an address, open or not: what every part of the store works on."""
 
-    def __init__(self, address: str, clock: Clock | None, files: Path | None = None) -> None:
+    def __init__(
+        self, address: str, clock: Clock | None, files: Path | None = None, bucket: Bucket | None = None
+    ) -> None:
         """Nothing is touched before `open`. Time of `clock` stands still while the store is at work. `files` is the
-        folder that must belong to the database.
+        folder that must belong to the database, `bucket` the bucket.
 
         Raises: StoreError for an address that cannot be read.
         """
@@ -52,6 +58,7 @@ class PostgresDatabase:
         self._address = address
         self._clock = clock
         self._identity = Identity(files, self.place) if files is not None else None
+        self._binding = BucketBinding(bucket, self.place)
         self._open: OpenDatabase | None = None
         self._is_opening = False
         self._watch = LeaseWatch(address, self.place)
@@ -93,23 +100,24 @@ class PostgresDatabase:
         if self._is_examined:
             return
         examine(self._address, self.place)
-        if self._identity is not None:
-            with explained(self.place), connect(self._address, WRITE_TIMEOUT_MS) as connection:
-                # A database without these tables is checked once they are there, with the lease.
-                if has_table(connection, "store_identity"):
-                    self._identity.check(connection)
+        with explained(self.place), connect(self._address, WRITE_TIMEOUT_MS) as connection:
+            # A database without these tables is checked once they are there, with the lease.
+            if self._identity is not None and has_table(connection, "store_identity"):
+                self._identity.check(connection)
+            if version_of(connection) == SCHEMA_VERSION:
+                self._binding.check(connection)
         self._is_examined = True
 
     def _take(self, owner: str) -> Lease:
         self._watch.close()
         self._examine()
         migrate(self._address, self.place)
-        if self._identity is None:
-            return Lease(self._address, self.place, owner)
         with explained(self.place), connect(self._address, WRITE_TIMEOUT_MS) as connection:
             lease = Lease(self._address, self.place, owner)
             try:
-                self._identity.adopt(connection, lease)
+                if self._identity is not None:
+                    self._identity.adopt(connection, lease)
+                self._binding.bind(connection, lease)
             except BaseException:
                 lease.release()
                 raise
@@ -121,6 +129,16 @@ class PostgresDatabase:
         opened, self._open = self._open, None
         if opened is not None:
             await opened.close()
+
+    def fence(self) -> int:
+        """The epoch of the lease, after a look into the database. Raises: OwnershipLost, Unavailable. Blocks."""
+        opened = self.opened
+        lease = opened.lease
+        lease.check()
+        given = (lease.owner, lease.epoch)
+        if opened.write_connections.run(lambda on: run(on, _EXECUTIONS["held"], given).fetchone()) is None:
+            raise lease.taken_over()
+        return lease.epoch
 
     async def write_owned(self, work: Callable[[Connection], T]) -> T:
         """Write in a transaction that only the store's owner gets through."""

@@ -6,12 +6,19 @@ with a connection of its own. The store belongs to one process at a time, by a l
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any, Final
 
 from statewright.clock import Clock
-from statewright.errors import StoreError
+from statewright.errors import StoreError, Unavailable
+from statewright.stores.blobs.protocol import BlobStore
+from statewright.stores.bucket.address import BucketAddress
+from statewright.stores.bucket.blobs import BucketBlobs
+from statewright.stores.bucket.client import Bucket
+from statewright.stores.bucket.moving import MovingBlobs
 from statewright.stores.ids import SHARD, first_id, last_id
 from statewright.stores.job_queue import GroupFigures
 from statewright.stores.postgres.catalogue import PostgresCatalogue
@@ -26,34 +33,54 @@ from statewright.stores.queue_plan import QueueTask
 from statewright.stores.sql_object_store import SqlObjects, SqlUploads
 from statewright.stores.sql_queues import SqlQueues
 
+log = logging.getLogger("statewright.bucket")
+
 
 class PostgresStore:
     """A whole store in a database. Belongs to the event loop that opened it."""
 
     shard: Final = SHARD
 
-    def __init__(self, address: str, *, clock: Clock | None = None, files: Path | None = None) -> None:
+    def __init__(
+        self,
+        address: str,
+        *,
+        clock: Clock | None = None,
+        files: Path | None = None,
+        bucket: BucketAddress | None = None,
+    ) -> None:
         """Nothing is touched before `open`. Time of `clock` stands still while the store is at work.
 
         `address` is what PostgreSQL's library takes: `postgresql://user:password@host:port/database?sslmode=...`. With
-        `files`, a folder, the store opens only if that belongs to the database: see `identity`.
+        `files`, a folder, the store opens only if that belongs to the database: see `identity`. With `bucket`, which
+        needs `files`, blobs are kept there.
 
         Raises: StoreError for an address that cannot be read.
         """
-        self.database = PostgresDatabase(address, clock, files)
+        self.bucket = Bucket(bucket) if bucket is not None else None
+        self.database = PostgresDatabase(address, clock, files, self.bucket)
         self.executions = PostgresExecutions(self.database)
         self.catalogue = PostgresCatalogue(self.database)
         runner = PostgresRunner(self.database)
         self.objects = SqlObjects(runner)
         self.uploads = SqlUploads(runner)
-        self.blobs = PostgresBlobs(self.database)
+        rows = PostgresBlobs(self.database)
+        self._moving = MovingBlobs(rows, BucketBlobs(self.bucket, self.database)) if self.bucket is not None else None
+        self.blobs: BlobStore = self._moving or rows
         self.minutes = PostgresMinutes(self.database)
         self.queues = SqlQueues(self._submit)
         self.tables = PostgresTables(self.database)
 
     async def open(self, owner: str) -> int:
         """See `Store.open`. Waits up to three seconds for the lease of a process that died."""
-        return await self.database.open(owner)
+        epoch = await self.database.open(owner)
+        if self._moving is not None:
+            try:
+                await asyncio.get_running_loop().run_in_executor(None, _start, self._moving)
+            except BaseException:
+                await self.close()
+                raise
+        return epoch
 
     async def look(self) -> Seen:
         """See who has the lease, without waiting for it. Raises: Unavailable; StoreError as `open` does."""
@@ -61,7 +88,12 @@ class PostgresStore:
 
     async def close(self) -> None:
         """See `Store.close`; harmless when repeated."""
+        if self._moving is not None:
+            await asyncio.get_running_loop().run_in_executor(None, self._moving.stop)
         await self.database.close()
+
+        if self.bucket is not None:
+            await asyncio.get_running_loop().run_in_executor(None, self.bucket.close)
 
     def _submit(self, task: QueueTask) -> Awaitable[Any]:
         return self.database.opened.writers.submit(task)
@@ -85,3 +117,13 @@ class PostgresStore:
         raise StoreError(
             f"the store {self.database.place} cannot be copied to {target}; use statewright backup --store"
         )
+
+
+def _start(moving: MovingBlobs) -> None:
+    """Clean the bucket, and begin to move what is not there yet. Raises: StoreError."""
+    try:
+        moving.bucket.abort_left()
+    except Unavailable as problem:
+        # The next start does it.
+        log.debug("uploads of an earlier process stay in the bucket: %s", problem)
+    moving.start()

@@ -102,3 +102,6 @@ SELECT substring(body FROM $3::int FOR $4::int) FROM blob WHERE name = $1 AND n 
 
 -- name: sizes
 SELECT name, sum(octet_length(body))::bigint FROM blob WHERE name >= $1 AND name < $2 GROUP BY name ORDER BY name
+
+-- name: next
+SELECT name FROM blob WHERE name > $1 ORDER BY name LIMIT 1

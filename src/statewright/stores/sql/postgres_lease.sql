@@ -46,3 +46,13 @@ WITH held AS (
 )
 UPDATE store_identity SET is_whole = true FROM held WHERE store_identity.id = held.id
 RETURNING held.id
+
+-- name: bucket
+SELECT identity, bucket FROM store_identity WHERE id = 0
+
+-- name: bind_bucket
+WITH held AS (
+    SELECT id FROM shard WHERE id = 0 AND owner = $1 AND epoch = $2 FOR KEY SHARE
+)
+UPDATE store_identity SET bucket = $3 FROM held WHERE store_identity.id = held.id
+RETURNING held.id

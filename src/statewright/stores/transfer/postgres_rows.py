@@ -10,14 +10,19 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Container, Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
 import psycopg
 
 from statewright.errors import OwnershipLost, StoreError
+from statewright.stores.blobs.protocol import PIECE_BYTES
+from statewright.stores.bucket.binding import check_mark
+from statewright.stores.bucket.blobs import BucketBlobs
+from statewright.stores.bucket.client import Bucket
 from statewright.stores.plan import ALL_MACHINES
+from statewright.stores.postgres.bucket import bound_of
 from statewright.stores.postgres.connection import (
     SCHEMA_VERSION,
     UNFINISHED,
@@ -37,7 +42,7 @@ from statewright.stores.postgres.lease import Lease
 from statewright.stores.protocol import MAP_RUNS
 from statewright.stores.statements import SqlRow
 from statewright.stores.transfer.mapping import AS_FILES, TABLES, Table
-from statewright.stores.transfer.rows import SqlRows
+from statewright.stores.transfer.rows import Gone, SqlRows
 
 _SETTINGS: Final = (
     # A large table takes long, and the other store may make this one wait.
@@ -65,18 +70,36 @@ _COMPLETE: Final = (
 class DatabaseRows(SqlRows):
     """See `rows.Rows`: what the transaction of a connection sees."""
 
-    def __init__(self, connection: Connection, place: str) -> None:
+    def __init__(self, connection: Connection, place: str, bucket: BucketBlobs | None = None) -> None:
+        """`bucket` has the blobs that are no rows, as it is now: it knows no snapshot."""
         self._connection = connection
         self._place = place
+        self._bucket = bucket
 
     def blob_sizes(self) -> dict[str, int]:
         """See `rows.Rows.blob_sizes`."""
+        found = {} if self._bucket is None else self._bucket.sizes("")
+        # A blob that is being moved into the bucket is complete in the rows.
+        return found | self._row_sizes()
+
+    def _row_sizes(self) -> dict[str, int]:
         with contextlib.closing(self._found(_BLOB_SIZES)) as rows:
             return dict(rows)
 
-    def blob_pieces(self) -> Generator[SqlRow, None, None]:
+    def blob_pieces(self, names: Container[str]) -> Generator[SqlRow, None, None]:
         """See `rows.Rows.blob_pieces`."""
-        return self._found("SELECT name, n, body FROM blob ORDER BY name, n")
+        yield from self._found("SELECT name, n, body FROM blob ORDER BY name, n")
+        if self._bucket is None:
+            return
+        rows = self._row_sizes()
+        for name, size in self._bucket.sizes("").items():
+            if name not in names or name in rows:
+                continue
+            for number, start in enumerate(range(0, size, PIECE_BYTES)):
+                piece = self._bucket.read(name, start, PIECE_BYTES)
+                if len(piece) != min(PIECE_BYTES, size - start):
+                    raise Gone(f"the blob {name} was deleted from the bucket while it was copied")
+                yield name, number, piece
 
     def count_minutes(self) -> int:
         """See `rows.Rows.count_minutes`."""
@@ -159,7 +182,32 @@ def snapshot(address: str) -> Iterator[DatabaseRows]:
             connection.execute(_SNAPSHOT.encode())
             # The first statement takes the snapshot.
             connection.execute(b"SELECT 1 FROM shard")
-        yield DatabaseRows(connection, place)
+        with _bucket_of(connection, place) as bucket:
+            yield DatabaseRows(connection, place, bucket)
+
+
+@contextlib.contextmanager
+def _bucket_of(connection: Connection, place: str) -> Iterator[BucketBlobs | None]:
+    """The blobs in the bucket of a database, to be read. Raises: StoreError; Unavailable if it cannot be used."""
+    bound = bound_of(connection, place)
+    address = bound.address
+    if address is None:
+        yield None
+        return
+    bucket = Bucket(address)
+    try:
+        check_mark(bucket, bound, place)
+        yield BucketBlobs(bucket, _NoLease())
+    finally:
+        bucket.close()
+
+
+class _NoLease:
+    """The lease of a reader, which writes nothing."""
+
+    def fence(self) -> int:
+        """Raises: OwnershipLost, always."""
+        raise OwnershipLost("this process only reads the store")
 
 
 @contextlib.contextmanager

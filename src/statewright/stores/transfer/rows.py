@@ -14,7 +14,7 @@ import contextlib
 import hashlib
 import marshal
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Container, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -30,6 +30,10 @@ _MASK: Final = (1 << 8 * _HASH_BYTES) - 1
 
 Progress = Callable[[int], None]
 """Called with the number of further rows that were copied or compared."""
+
+
+class Gone(StoreError):
+    """Bytes that a row names were deleted since the row was read: they are not part of the snapshot."""
 
 
 class Rows(Protocol):
@@ -50,8 +54,11 @@ class Rows(Protocol):
     def blob_sizes(self) -> dict[str, int]:
         """The sizes of all blobs by their names; empty for a store that has files. Raises: StoreError."""
 
-    def blob_pieces(self) -> Generator[SqlRow, None, None]:
-        """All pieces of blobs, in order: name, number, bytes. Raises: StoreError."""
+    def blob_pieces(self, names: Container[str]) -> Generator[SqlRow, None, None]:
+        """The pieces of blobs, in order: name, number, bytes; of others, too, where that costs less than a choice.
+
+        Raises: Gone for a blob that was deleted meanwhile; StoreError.
+        """
 
     def count_minutes(self) -> int:
         """The number of blocks of minutes of metrics; 0 for a store that has files. Raises: StoreError."""

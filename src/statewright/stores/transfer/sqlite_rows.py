@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Container, Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -43,7 +43,7 @@ class FileRows(SqlRows):
         """See `rows.Rows.blob_sizes`."""
         return {}
 
-    def blob_pieces(self) -> Generator[SqlRow, None, None]:
+    def blob_pieces(self, names: Container[str]) -> Generator[SqlRow, None, None]:  # noqa: ARG002
         """See `rows.Rows.blob_pieces`."""
         yield from ()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Generator, Iterator
+from collections.abc import Container, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ class Blobs:
     def blob_sizes(self) -> dict[str, int]:
         return {name: sum(len(body) for one, _, body in self.pieces if one == name) for name, _, _ in self.pieces}
 
-    def blob_pieces(self) -> Generator[tuple[Any, ...], None, None]:
+    def blob_pieces(self, names: Container[str]) -> Generator[tuple[Any, ...], None, None]:
         yield from self.pieces
 
     def object_files(self) -> list[int]:

@@ -60,7 +60,7 @@ def write_blobs(rows: Rows, files: Mapping[str, str], target: Path, progress: Pr
     sizes = rows.blob_sizes()
     written = dict.fromkeys(files, 0)
     name = ""
-    with contextlib.ExitStack() as stack, contextlib.closing(rows.blob_pieces()) as pieces:
+    with contextlib.ExitStack() as stack, contextlib.closing(rows.blob_pieces(files)) as pieces:
         for piece_of, number, body in pieces:
             if piece_of not in files:
                 continue

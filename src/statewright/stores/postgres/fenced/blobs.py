@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from statewright.errors import Unavailable
-from statewright.stores.blobs.protocol import PIECE_BYTES
+from statewright.stores.blobs.protocol import PIECE_BYTES, BlobWriting
 from statewright.stores.postgres.arrays import texts
 from statewright.stores.postgres.connection import run
 from statewright.stores.postgres.fenced.statement import write_fenced
@@ -33,11 +33,18 @@ _SQL: Final = statements("postgres_blobs")
 class PostgresBlobs:
     """See `BlobStore`."""
 
+    writes_late: Final = False
+    read_ahead: Final = 0
+
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
 
+    def create(self, name: str) -> BlobWriting:
+        """See `BlobStore.create`."""
+        return _Writing(self, name)
+
     def put(self, name: str, number: int, piece: bytes, *, is_last: bool) -> None:
-        """See `BlobStore.put`."""
+        """Write a piece over the one of that number. Raises: as `BlobWriting.put`."""
         if not is_last:
             self._write("put", name, number, piece)
             return
@@ -96,6 +103,11 @@ class PostgresBlobs:
         behind = prefix[:-1] + chr(ord(prefix[-1]) + 1)
         return {name: int(size) for name, size in self._read("sizes", prefix, behind)}
 
+    def next_name(self, after: str) -> str | None:
+        """The blob whose name follows another one, or the empty text. Raises: Unavailable."""
+        found = self._read("next", after)
+        return found[0][0] if found else None
+
     def _drop(self, statement: str, names: Sequence[str], *given: int) -> None:
         if not names:
             return
@@ -108,3 +120,24 @@ class PostgresBlobs:
 
     def _read(self, statement: str, *given: object) -> list[SqlRow]:
         return self._database.opened.read_connections.run(lambda on: run(on, _SQL[statement], given).fetchall())
+
+
+class _Writing:
+    """See `BlobWriting`."""
+
+    def __init__(self, blobs: PostgresBlobs, name: str) -> None:
+        self._blobs = blobs
+        self._name = name
+        self._written = 0
+
+    def put(self, piece: bytes, *, is_last: bool) -> None:
+        """See `BlobWriting.put`."""
+        number = self._written
+        # Counted before it is there: a write without an answer may have been made.
+        self._written += 1
+        self._blobs.put(self._name, number, piece, is_last=is_last)
+
+    def discard(self) -> None:
+        """See `BlobWriting.discard`."""
+        if self._written:
+            self._blobs.remove([self._name])
