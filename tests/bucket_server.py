@@ -38,7 +38,7 @@ class Place:
         self.s3.create_bucket(Bucket=self.name)
         self.address = BucketAddress(self.name, "some/prefix/", self.server.url, "us-east-1")
 
-    def keys(self) -> list[str]:
+    def stored(self) -> list[str]:
         """The keys under the prefix, but for the mark of the store."""
         pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=self.name)
         found = [one["Key"].removeprefix(self.address.prefix) for page in pages for one in page.get("Contents", ())]

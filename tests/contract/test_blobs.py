@@ -200,7 +200,7 @@ def test_an_owner_whose_lease_was_taken_writes_no_blob(address, place, write, tm
         return PostgresStore(address, files=tmp_path, bucket=bucket.address if bucket is not None else None)
 
     def stored() -> list[object]:
-        return [*rows(address, "SELECT * FROM blob"), *(bucket.keys() if bucket is not None else ())]
+        return [*rows(address, "SELECT * FROM blob"), *(bucket.stored() if bucket is not None else ())]
 
     async def body() -> None:
         alice = store()

@@ -151,6 +151,8 @@ class Api:
                                     gather=scope.get(GATHER))  # fmt: skip
                 handling.incoming = incoming
                 answer = await self._call(handling, incoming)
+                if not isinstance(answer.body, bytes) and scope["method"] != "HEAD":
+                    await streaming.prepare(answer.body)
                 self._note(handling, "OK")
             await _send(send, receive, answer, handling)
         except ApiError as error:

@@ -44,6 +44,16 @@ async def send_pieces(send: Send, receive: Receive, body: AsyncIterator[bytes]) 
         await close(body)
 
 
+async def prepare(body: AsyncIterable[object]) -> None:
+    """Wait for the beginning of a body that can be awaited, so that a failure is still answered as one.
+
+    Raises: what the body raises, StoreError for one.
+    """
+    begin = getattr(body, "prepare", None)
+    if begin is not None:
+        await begin()
+
+
 async def close(body: AsyncIterable[object]) -> None:
     """Release a body that is not read to its end; harmless for one that was."""
     end = getattr(body, "aclose", None)

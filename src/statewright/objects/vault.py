@@ -266,6 +266,19 @@ class _Stream:
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
 
+    async def prepare(self) -> None:
+        """Wait until the first step was read; nothing is consumed. Raises: Unavailable."""
+        if self._ended:
+            return
+        if self._ahead is None:
+            self._start_next()
+        if self._ahead is not None:
+            try:
+                await asyncio.shield(self._ahead)
+            except BaseException:
+                await self.aclose()
+                raise
+
     async def __anext__(self) -> bytes:
         if self._ended:
             raise StopAsyncIteration
