@@ -69,6 +69,7 @@ NOT_RUN: Final = (
     NotRun("docs/pytest.md", "pip install", "installs from an index"),
     NotRun("docs/server.md", "$ statewright serve --port 4567", "needs PostgreSQL: tests/e2e/test_postgres.py"),
     NotRun("docs/server.md", "$ statewright serve --data", "needs PostgreSQL: tests/e2e/test_no_shared_disk.py"),
+    NotRun("docs/server.md", "$ export AWS_ACCESS_KEY_ID", "needs PostgreSQL and a bucket: tests/e2e/test_bucket.py"),
     NotRun("docs/high-availability.md", "", "lines of a log, and settings of other programs"),
     NotRun("docs/high-availability.md", "$ statewright serve", "needs PostgreSQL: tests/e2e/test_postgres.py"),
     NotRun("docs/high-availability.md", "$ curl", "needs PostgreSQL: tests/crash/test_standby_kill.py"),

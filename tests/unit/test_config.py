@@ -109,6 +109,14 @@ def test_a_file(tmp_path):
     assert read_config(file).region == "eu-west-1"
 
 
+def test_the_bucket_of_the_store():
+    assert parse_config("").bucket is None
+    config = parse_config('[server]\nbucket = "s3://name/prefix"\nregions = ["eu-west-1"]')
+    assert (config.bucket, config.regions) == ("s3://name/prefix", ("eu-west-1",))
+    with pytest.raises(ConfigError, match=r"toml:2: server.bucket must be an address such as .s3://name/prefix."):
+        parse_config('[server]\nbucket = "name"')
+
+
 def test_the_documented_example_is_good():
     document = Path(__file__).parents[2] / "docs" / "configuration.md"
     found = re.search(r"```toml\n(.*?)```", document.read_text(), re.DOTALL)

@@ -166,6 +166,12 @@ def test_health_says_what_the_server_is(standing: str, status: int):
     assert (reply.status, reply.json["status"]) == (503, "draining")
 
 
+def test_health_shows_the_bucket_of_a_store_that_has_one():
+    assert "bucket" not in request(make_api(), path="/health", method="GET").json
+    reply = request(make_api(bucket_state=lambda: "unavailable"), path="/health", method="GET")
+    assert (reply.status, reply.json["status"], reply.json["bucket"]) == (200, "ok", "unavailable")
+
+
 def test_a_standby_refuses_every_call_and_has_no_pages():
     front = make_api(draining=True, refusal=REFUSAL, standing=lambda: "standby", pages=NoPages())
     app = SwitchableApp(front)

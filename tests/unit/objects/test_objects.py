@@ -13,6 +13,7 @@ from statewright.clock import RealClock
 from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.objects import vault
+from statewright.objects.bodies import MemoryBodies
 from statewright.objects.conditions import ReadConditions
 from statewright.objects.copies import Wish
 from statewright.objects.intake import IN_ROW_BYTES, STEP_BYTES, Promise
@@ -21,6 +22,7 @@ from statewright.objects.objects import Objects
 from statewright.objects.records import Checksum, Settings
 from statewright.objects.state import ObjectState
 from statewright.objects.versions.ids import ENABLED, VERSIONING
+from statewright.stores.memory.store import MemoryStore
 from statewright.stores.object_rows import Demand
 from statewright.stores.sqlite.store import SqliteStore
 from tests.deadlines import until_async
@@ -400,6 +402,33 @@ def test_what_was_young_at_the_start_is_swept_later(tmp_path, monkeypatch):
         await until_async(lambda: not path.exists())
         await again.stop()
         assert number not in await store.objects.doomed(1000)
+        await store.close()
+
+    asyncio.run(body())
+
+
+def test_an_id_whose_write_may_come_late_is_deleted_again_and_not_reused(monkeypatch):
+    monkeypatch.setattr(vault, "ORPHAN_MS", 50)
+    monkeypatch.setattr(MemoryBodies, "writes_late", True)
+
+    async def body() -> None:
+        store = MemoryStore()
+        await store.open("test")
+        state = ObjectState(store, RealClock(), Config(), None, None)
+        await state.start()
+        number = await state.vault.next_file_id()
+        state.vault.return_file_id(number)
+        # The write that was given up takes effect after all.
+        late = state.vault.bodies.create(number)
+        late.write([b"late"])
+        late.finish()
+        assert await state.vault.next_file_id() != number
+        bodies = state.vault.bodies
+        assert isinstance(bodies, MemoryBodies)
+        await until_async(lambda: number not in bodies.kept)
+        while number in await store.objects.doomed(1000):
+            await asyncio.sleep(0)
+        await state.stop()
         await store.close()
 
     asyncio.run(body())

@@ -116,6 +116,16 @@ def test_a_server_and_its_standby(monkeypatch: pytest.MonkeyPatch, status: str, 
     assert found.message.endswith(said)
 
 
+def test_a_server_that_cannot_use_its_bucket(monkeypatch: pytest.MonkeyPatch):
+    health = {"version": __version__, "status": "ok", "operations": {}, "store": "sound", "bucket": "ok"}
+    monkeypatch.setattr(doctor, "_health", lambda _: health)
+    assert (doctor.check_server(NOBODY).status, doctor.check_server(NOBODY).facts["bucket"]) == ("ok", "ok")
+    health["bucket"] = "unavailable"
+    found = doctor.check_server(NOBODY)
+    assert found.status == "problem"
+    assert found.message.endswith("it cannot use its bucket")
+
+
 def test_services_that_moto_played(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     health = {"version": __version__, "status": "ok", "operations": {}, "store": "sound"}
     monkeypatch.setattr(doctor, "_health", lambda _: health)

@@ -37,8 +37,13 @@ def schema() -> JsonObject:
             "The region of the server's ARNs.", {"type": "string", "pattern": "^[a-z]{2}(-[a-z]+)+-[0-9]+$"}
         ),
         "server": about(
-            "Which regions calls may be signed for, beside the default one.",
-            record({"regions": listed({"type": "string", "pattern": "^[a-z]{2}(-[a-z]+)+-[0-9]+$"})}),
+            "Which regions calls may be signed for, beside the default one; the bucket of a store in PostgreSQL.",
+            record(
+                {
+                    "regions": listed({"type": "string", "pattern": "^[a-z]{2}(-[a-z]+)+-[0-9]+$"}),
+                    "bucket": {"type": "string", "pattern": "^s3://"},
+                }
+            ),
         ),
         "credentials": about(
             "Secret keys by access key id; with any, the server verifies signatures.",
