@@ -265,7 +265,7 @@ class _Process:
         return await samples(system, self._listens, standby, *more)
 
     def bucket_state(self) -> Callable[[], str] | None:
-        """What `/health` says about the bucket; None without one."""
+        """The word of `/health` about the bucket; None without one."""
         bucket = getattr(self.store, "bucket", None)
         return None if bucket is None else lambda: bucket.state
 

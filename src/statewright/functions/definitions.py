@@ -252,7 +252,7 @@ class Definitions:
             try:
                 left = await asyncio.to_thread(self.packages.missing_in_store)
             except Unavailable as problem:
-                # A bucket, without which the server can start: see `stores/postgres/bucket.py`.
+                # A bucket, without which the server can start: see `stores/bucket/database.py`.
                 log.warning("%s: packages are not compared with those of the folder before the next start", problem)
                 return
             needed = left & await self._needed_packages() if left else left

@@ -141,7 +141,7 @@ class _BlobReading:
         self._name = name
         self._held = b""
         self._start = 0
-        """Where `_held` begins in the blob."""
+        """The offset of `_held` in the blob."""
         self._step = 0
 
     def read(self, start: int, length: int) -> bytes:

@@ -1,4 +1,4 @@
-"""Which bucket belongs to which database: checked before anything is served.
+"""The pair of a database and its bucket: checked before anything is served.
 
 Both know of each other: the database has the address of its bucket, the bucket has, as the object `statewright-store`
 under the prefix, the id of the database (`postgres/identity.py`).
@@ -31,7 +31,7 @@ log = logging.getLogger("statewright.bucket")
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What a database says of itself: its id, None before it has one; and the address of its bucket."""
+    """A database by its own word: its id, None before it has one; and the address of its bucket."""
 
     identity: str | None
     bucket: str | None

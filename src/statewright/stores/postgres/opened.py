@@ -14,7 +14,7 @@ import psycopg
 from statewright.clock import BusyToken, Clock
 from statewright.errors import Unavailable
 from statewright.stores.bucket.client import Bucket
-from statewright.stores.postgres.bucket import BucketBinding
+from statewright.stores.bucket.database import BucketBinding
 from statewright.stores.postgres.connection import (
     READ_TIMEOUT_MS,
     SCHEMA_VERSION,

@@ -21,8 +21,8 @@ from statewright.stores.blobs.protocol import PIECE_BYTES
 from statewright.stores.bucket.binding import check_mark
 from statewright.stores.bucket.blobs import BucketBlobs
 from statewright.stores.bucket.client import Bucket
+from statewright.stores.bucket.database import bound_of
 from statewright.stores.plan import ALL_MACHINES
-from statewright.stores.postgres.bucket import bound_of
 from statewright.stores.postgres.connection import (
     SCHEMA_VERSION,
     UNFINISHED,

@@ -1,4 +1,4 @@
-"""The bucket of a database, as its row of identity names it: see `bucket/binding.py` for the rules."""
+"""The bucket of a database, as its row of identity names it: see `binding.py` for the rules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ log = logging.getLogger("statewright.bucket")
 
 
 def bound_of(connection: Connection, place: str) -> Bound:
-    """What a database says of its id and its bucket. Raises: Unavailable."""
+    """The id and the bucket of a database, by its own word. Raises: Unavailable."""
     with explained(place):
         found = run(connection, _SQL["bucket"]).fetchone()
     return Bound(*found) if found is not None else Bound(None, None)
