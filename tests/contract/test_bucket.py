@@ -273,8 +273,9 @@ def test_blobs_that_are_rows_move_into_the_bucket(address, place, tmp_path):
             await asyncio.to_thread(check, store.blobs)
             await until_async(lambda: no_rows(address))
             await asyncio.to_thread(check, store.blobs)
-            assert isinstance(store.blobs, MovingBlobs)
-            await until_async(lambda: not store.blobs.has_rows)
+            moving = store.blobs
+            assert isinstance(moving, MovingBlobs)
+            await until_async(lambda: not moving.has_rows)
             await asyncio.to_thread(check, store.blobs)
 
     asyncio.run(body())

@@ -52,7 +52,7 @@ class Kept(Server):
 
 
 def refused(data: Path, *options: str, **variables: str) -> str:
-    """What a start says that is refused."""
+    """The last line of a start that is refused."""
     command = [sys.executable, "-m", "statewright.cli.main", "serve", "--port", "0", "--data", str(data), *options]
     ended = subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS, env={**os.environ, **variables}
