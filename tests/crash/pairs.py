@@ -12,6 +12,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from statewright.stores import fail_points
+from tests.crash.invariants import check_history, every_execution, whole_history
 from tests.deadlines import LOGS, OPEN, PATIENCE_SECONDS, PAUSE_SECONDS, end, started, until
 
 ROLE = "arn:aws:iam::000000000000:role/crash"
@@ -25,14 +27,26 @@ _TYPES = {"AWSStepFunctions": "application/x-amz-json-1.0", "AmazonSQS": "applic
 class Node:
     """A server started with `--standby`. `events` are the lines that it has printed, over all images of its process."""
 
-    def __init__(self, folder: Path, name: str, address: str, *options: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        name: str,
+        address: str,
+        *options: str,
+        data: Path | None = None,
+        port: int = 0,
+        fail_point: str = "",
+    ) -> None:
+        """Its log is in `folder`, and its data are there, too, unless `data` is given: the machine's own folder."""
         self.log = folder / f"{name}.log"
         self.events: list[dict[str, Any]] = []
         command = [
-            sys.executable, "-m", "statewright.cli.main", "serve", "--port", "0", "--data", str(folder / "data"),
-            "--store", address, "--standby", "-o", "json", *options,
+            sys.executable, "-m", "statewright.cli.main", "serve", "--port", str(port),
+            "--data", str(data or folder / "data"), "--store", address, "--standby", "-o", "json", *options,
         ]  # fmt: skip
         environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+        if fail_point:
+            environment[fail_points.VARIABLE] = fail_point
         with self.log.open("ab") as log:
             self.process = started(command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment)
         OPEN[id(self.process)] = self.kill
@@ -171,6 +185,33 @@ class Callers:
     def ask(self, operation: str, **members: Any) -> Any:
         """As `Caller`, for what checks histories."""
         return self.call(f"AWSStepFunctions.{operation}", **members)
+
+
+def pair(folder: Path, address: str) -> tuple[Node, Node]:
+    """A server that serves, and its standby."""
+    first = Node(folder, "one", address)
+    first.wait("ready")
+    second = Node(folder, "two", address)
+    second.wait("standby")
+    assert (first.health(), second.health()) == ((200, "ready"), (503, "standby"))
+    return first, second
+
+
+def check(callers: Callers) -> None:
+    """Every acknowledged execution is there once and has ended; every acknowledged message is there."""
+    assert not callers.problems, callers.problems[0]
+
+    def at_rest() -> bool:
+        return not callers.ask("ListExecutions", stateMachineArn=callers.machine, statusFilter="RUNNING")["executions"]
+
+    until(at_rest, "the end of all executions")
+    found = {one["name"]: one for one in every_execution(callers.ask, callers.machine)}
+    assert set(callers.started) <= set(found)
+    for name, one in found.items():
+        assert one["status"] == "SUCCEEDED", name
+        check_history(whole_history(callers.ask, one["executionArn"]), "SUCCEEDED", name)
+    # A message may be there twice: one whose answer was lost with its server is sent again.
+    assert set(callers.sent) <= set(callers.received())
 
 
 def _answer(node: Node, target: str, members: dict[str, Any]) -> Any:

@@ -20,20 +20,26 @@ from tests.deadlines import PATIENCE_SECONDS, end, started
 ROOT = Path(__file__).parents[2]
 
 
+def held_port() -> tuple[socket.socket, int]:
+    """A free port, and the socket that keeps it for servers to come until it is closed."""
+    # Bound and never listened on: no other program gets the port while no server has it.
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("127.0.0.1", 0))
+    port: int = held.getsockname()[1]
+    if sys.platform != "linux":
+        # Elsewhere two sockets cannot be bound to one port.
+        held.close()
+    return held, port
+
+
 class Servers:
     """One server after another, each a fork of `template_server`, on SQLite or on the database of an address."""
 
     def __init__(self, folder: Path, address: str = "") -> None:
         self.data = folder / "data"
         self.log = folder / "server.log"
-        # Bound and never listened on: nobody else gets the port while no server has it.
-        self._held = socket.socket()
-        self._held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self._held.bind(("127.0.0.1", 0))
-        self.port: int = self._held.getsockname()[1]
-        if sys.platform != "linux":
-            # Elsewhere two sockets cannot be bound to one port.
-            self._held.close()
+        self._held, self.port = held_port()
         self.pid = 0
         self.status: int | None = None
         """The exit code of the last server once it is dead; negative for a signal."""

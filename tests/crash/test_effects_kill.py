@@ -33,7 +33,7 @@ PASSINGS = range(1, TASKS + 1) if THOROUGH else (1, 9)
 @pytest.fixture(scope="module")
 def load(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Servers, Load]]:
     with Servers(tmp_path_factory.mktemp("effects")) as servers:
-        made = Load(servers.port, 1)
+        made = Load((servers.port,), 1)
         servers.up()
         made.prepare()
         servers.kill()
@@ -69,10 +69,11 @@ def test_an_effect_of_every_kind_happens_once(load: tuple[Servers, Load]) -> Non
 @pytest.mark.slow
 def test_a_storm_repeats_nothing(tmp_path: Path) -> None:
     from tests.storm.__main__ import storm
+    from tests.storm.one import One
 
     seed = int(os.environ.get("SEED", random.randrange(2**32)))
     kills = int(os.environ.get("KILLS", "100"))
     print(f"SEED={seed}, data in {tmp_path}", flush=True)
     with Servers(tmp_path) as servers:
-        figures = storm(servers, seed, kills)
+        figures = storm(One(servers), seed, kills)
     assert figures.is_clean, figures

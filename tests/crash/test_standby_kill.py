@@ -10,39 +10,11 @@ from pathlib import Path
 import pytest
 
 from statewright.stores.sqlite.file import FolderLock
-from tests.crash.invariants import check_history, every_execution, whole_history
-from tests.crash.pairs import Callers, Node
+from tests.crash.pairs import Callers, Node, check, pair
 from tests.deadlines import until
 from tests.postgres_server import Server, server_or_skip
 
 pytestmark = pytest.mark.slow
-
-
-def pair(folder: Path, address: str) -> tuple[Node, Node]:
-    """A server that serves, and its standby."""
-    first = Node(folder, "one", address)
-    first.wait("ready")
-    second = Node(folder, "two", address)
-    second.wait("standby")
-    assert (first.health(), second.health()) == ((200, "ready"), (503, "standby"))
-    return first, second
-
-
-def check(callers: Callers) -> None:
-    """Every acknowledged execution is there once and has ended; every acknowledged message is there."""
-    assert not callers.problems, callers.problems[0]
-
-    def at_rest() -> bool:
-        return not callers.ask("ListExecutions", stateMachineArn=callers.machine, statusFilter="RUNNING")["executions"]
-
-    until(at_rest, "the end of all executions")
-    found = {one["name"]: one for one in every_execution(callers.ask, callers.machine)}
-    assert set(callers.started) <= set(found)
-    for name, one in found.items():
-        assert one["status"] == "SUCCEEDED", name
-        check_history(whole_history(callers.ask, one["executionArn"]), "SUCCEEDED", name)
-    # A message may be there twice: one whose answer was lost with its server is sent again.
-    assert set(callers.sent) <= set(callers.received())
 
 
 def test_killed_owners_lose_nothing(tmp_path: Path) -> None:

@@ -1,38 +1,44 @@
 """Kills a server under mixed load, again and again, and checks what it promised: `python -m tests.storm`.
 
     python -m tests.storm --seed 1 --kills 1000 --store sqlite
+    python -m tests.storm --seed 1 --kills 500 --pair
 
 Rounds of a hundred kills: load and kills, then rest and checks. Kills come at random instants, at fail points, and
 while a server starts; a tenth of them after the process was stopped (SIGSTOP) for a while. On PostgreSQL, the database
 is killed, stopped at once, or breaks its connections off, every twenty kills; with `--replica`, its synchronous replica
 is promoted each time it ends, and the next one is made. With `--clock`, the server's wall clock jumps in every life, up
 to twenty seconds forwards and backwards. With `--faults`, two lives in five lack something for a while: a disk that
-keeps what it is given, space, memory or descriptors. Ends with exit code 1 if anything that was acknowledged is lost,
-an execution is stuck or has failed, a history has a gap, or an effect has happened twice.
+keeps what it is given, space, memory or descriptors.
+
+With `--pair` there are two servers with `--standby`, on PostgreSQL: see `two`. The database is broken only with
+`--replica`. Rounds have fifty blows, and the figures say for how long no call was answered.
+
+Ends with exit code 1 if anything that was acknowledged is lost, an execution is stuck or has failed, a history has a
+gap, or an effect has happened twice.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import random
 import signal
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from tests.crash.servers import Servers
-from tests.crash.template_server import WRONG_CLOCK, wrong_by
 from tests.storm.checks import Figures, check
 from tests.storm.faults import Faults
-from tests.storm.load import WRONG_CLOCK_SECONDS, Load
+from tests.storm.load import Load
+from tests.storm.one import Clock, One
+from tests.storm.two import Two
 
-ROUND = 100
-POINTS = ("before-commit", "after-commit", "before-dispatch", "dispatched", "result")
-LONGEST_LIFE_SECONDS = 0.6
-PASSING_SECONDS = 4
+EVERY = 25
+"""Blows between two lines of progress."""
 SIGNALS = (signal.SIGKILL, signal.SIGQUIT)
 
 
@@ -40,67 +46,97 @@ def main() -> int:
     options = _options()
     seed = options.seed if options.seed is not None else random.randrange(2**32)
     folder = Path(tempfile.mkdtemp(prefix="statewright-storm-"))
-    store = "postgres with a replica" if options.replica else options.store
-    print(f"seed {seed}, store {store}, data and log in {folder}", flush=True)
-    database = _database(replica=options.replica) if options.replica or options.store == "postgres" else None
+    on_postgres = options.replica or options.pair or options.store == "postgres"
+    store = "postgres with a replica" if options.replica else "postgres" if on_postgres else "sqlite"
+    servers = "a server and its standby" if options.pair else "a server"
+    print(f"seed {seed}, {servers} on {store}, data and log in {folder}", flush=True)
+    database = _database(replica=options.replica) if on_postgres else None
     address = database.new_database() if database is not None else ""
-    clock = Clock(folder / "wrong-clock") if options.clock else None
-    faults = Faults(folder) if options.faults else None
-    with Servers(folder, address) as servers:
-        figures = storm(servers, seed, options.kills, options.minutes, database, clock, faults, go_on=options.go_on)
-        log = servers.log.read_text(errors="replace")
-    bugs = log.count("bug in Statewright")
+    with ExitStack() as stack:
+        target: Target
+        if options.pair:
+            target = Two(folder, address, random.Random(seed))
+        else:
+            clock = Clock(folder / "wrong-clock") if options.clock else None
+            faults = Faults(folder) if options.faults else None
+            target = One(stack.enter_context(Servers(folder, address)), clock, faults)
+        # Two servers are to be killed on a database that goes on, unless it has a replica to go on with.
+        broken = database if options.replica or not options.pair else None
+        figures = storm(target, seed, options.kills, options.minutes, broken, go_on=options.go_on)
+        bugs = sum(log.read_text(errors="replace").count("bug in Statewright") for log in target.logs)
     if bugs:
         print(f"{bugs} lines of the log speak of a bug: {folder}")
     return 0 if figures.is_clean and not bugs else 1
 
 
-class Clock:
-    """The wall clock of servers, which is wrong by what is written into a file."""
+class Target(Protocol):
+    """What the storm strikes: one server, or two."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self.set(0)
-        os.environ[WRONG_CLOCK] = str(path)
+    @property
+    def round(self) -> int:
+        """How many blows there are between two checks."""
 
-    def set(self, seconds: float) -> None:
-        # In place: the servers have the file mapped.
-        with self._path.open("r+b" if self._path.exists() else "wb") as file:
-            file.write(wrong_by(seconds))
+    @property
+    def answer_seconds(self) -> float:
+        """How long callers wait for an answer."""
+
+    @property
+    def ports(self) -> Sequence[int]:
+        """Those of all servers, of which one takes calls."""
+
+    @property
+    def logs(self) -> Sequence[Path]:
+        """The files of their logs."""
+
+    @property
+    def met_so_far(self) -> str:
+        """How often each kind of blow was met, if kinds are counted."""
+
+    def up(self) -> None:
+        """Be ready, with nothing that will happen."""
+
+    def begin(self) -> None:
+        """Leave that state: a round begins."""
+
+    def blow(self, chance: random.Random) -> bool:
+        """Have one of them die, or freeze; true if callers had to wait for another server."""
+
+    def stop(self) -> None:
+        """End in good order."""
 
 
 def storm(
-    servers: Servers,
+    target: Target,
     seed: int,
     kills: int,
     minutes: float = 30,
     database: Any = None,
-    clock: Clock | None = None,
-    faults: Faults | None = None,
     *,
     go_on: bool = False,
 ) -> Figures:
-    """Kill servers in rounds, and say what was found after each of them."""
+    """Strike in rounds, and say what was found after each of them."""
     chance = random.Random(seed)
     figures = Figures()
     done = 0
     began = time.monotonic()
-    servers.up()
-    load = Load(servers.port, seed)
+    target.up()
+    load = Load(target.ports, seed, target.answer_seconds)
     load.prepare()
     while done < kills and time.monotonic() - began < 60 * minutes:
-        servers.kill()
+        target.begin()
         load.go()
-        for _ in range(min(ROUND, kills - done)):
-            _kill(servers, chance, clock, faults)
+        for _ in range(min(target.round, kills - done)):
+            load.begin_stall()
+            if target.blow(chance):
+                figures.stalls_seconds.append(load.end_stall())
             done += 1
+            if done % EVERY == 0:
+                print(f"  {done} blows in {time.monotonic() - began:.0f} s {target.met_so_far}", flush=True)
             if database is not None and done % 20 == 0:
                 _break(database, chance)
             if time.monotonic() - began > 60 * minutes:
                 break
-        if clock is not None:
-            clock.set(0)
-        servers.up()
+        target.up()
         load.rest(patience_seconds=120)
         check(load, figures)
         print(f"{done} kills in {time.monotonic() - began:.0f} s: {figures.line()}", flush=True)
@@ -109,7 +145,7 @@ def storm(
                 print(f"  {one}", flush=True)
         if not figures.is_clean and not go_on:
             break
-    servers.stop()
+    target.stop()
     return figures
 
 
@@ -118,46 +154,16 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, help="of the kinds and instants of kills; drawn unless given")
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
+    parser.add_argument("--pair", action="store_true", help="a server and its standby, on PostgreSQL")
     parser.add_argument("--replica", action="store_true", help="PostgreSQL with a replica that is promoted")
     parser.add_argument("--clock", action="store_true", help="the server's wall clock jumps in every life")
     parser.add_argument("--faults", action="store_true", help="lives without disk, space, memory or descriptors")
     parser.add_argument("--minutes", type=float, default=30, help="ends a longer storm after its present kill")
     parser.add_argument("--go-on", action="store_true", help="continue after a round that found something")
-    return parser.parse_args()
-
-
-def _kill(servers: Servers, chance: random.Random, clock: Clock | None, faults: Faults | None) -> None:
-    """One life of a server, and its death."""
-    if clock is not None:
-        clock.set(chance.uniform(-WRONG_CLOCK_SECONDS, WRONG_CLOCK_SECONDS))
-    how = chance.random()
-    if how < 0.5:
-        servers.start(f"{chance.choice(POINTS)}:{chance.randint(1, 40)}")
-        servers.wait_ready()
-        # It may be a point that is not passed so often.
-        servers.wait_dead(PASSING_SECONDS)
-    elif how < 0.6:
-        servers.start()
-        time.sleep(chance.uniform(0, 0.1))
-    else:
-        servers.start()
-        servers.wait_ready()
-        servers.wait_dead(chance.uniform(0.02, LONGEST_LIFE_SECONDS))
-        if faults is not None and chance.random() < 0.8:
-            recover = faults.begin(chance, servers.pid, servers.data)
-            servers.wait_dead(chance.uniform(0.05, LONGEST_LIFE_SECONDS))
-            recover()
-            # Half of them are killed while they find their feet again.
-            servers.wait_dead(chance.choice((0, chance.uniform(0.05, 3 * LONGEST_LIFE_SECONDS))))
-        if clock is not None:
-            clock.set(chance.uniform(-WRONG_CLOCK_SECONDS, WRONG_CLOCK_SECONDS))
-            servers.wait_dead(chance.uniform(0.02, LONGEST_LIFE_SECONDS))
-        if how > 0.9:
-            servers.signal(signal.SIGSTOP)
-            time.sleep(chance.uniform(0.05, 1))
-            servers.signal(signal.SIGCONT)
-            servers.wait_dead(chance.uniform(0.02, LONGEST_LIFE_SECONDS))
-    servers.kill()
+    options = parser.parse_args()
+    if options.pair and (options.clock or options.faults):
+        parser.error("--pair has no --clock and no --faults")
+    return options
 
 
 def _database(*, replica: bool) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -46,6 +47,8 @@ class Figures:
     effects: int = 0
     calls: int = 0
     unanswered: int = 0
+    stalls_seconds: list[float] = field(default_factory=list)
+    """How long no call was answered, each time that another server took over."""
 
     @property
     def is_clean(self) -> bool:
@@ -54,16 +57,20 @@ class Figures:
 
     def line(self) -> str:
         """The figures as one line."""
+        stalls = ""
+        if self.stalls_seconds:
+            middle, longest = statistics.median(self.stalls_seconds), max(self.stalls_seconds)
+            stalls = f", {len(self.stalls_seconds)} stalls (p50 {middle:.1f} s, max {longest:.1f} s)"
         return (
-            f"executions {self.executions}, effects {self.effects}, calls {self.calls} ({self.unanswered} unanswered): "
-            f"lost {len(self.lost)}, stuck {len(self.stuck)}, gaps {len(self.gaps)}, repeated {len(self.repeated)}, "
-            f"failed {len(self.failed)}"
+            f"executions {self.executions}, effects {self.effects}, calls {self.calls} ({self.unanswered} unanswered)"
+            f"{stalls}: lost {len(self.lost)}, stuck {len(self.stuck)}, gaps {len(self.gaps)}, "
+            f"repeated {len(self.repeated)}, failed {len(self.failed)}"
         )
 
 
 def check(load: Load, figures: Figures) -> None:
     """Wait until everything has ended, and add what is found to the figures; a server must be up, and stay up."""
-    client = Client(load.port, seconds=60)
+    client = Client(*load.ports, seconds=60)
     notes = load.notes
     figures.calls += notes.calls
     figures.unanswered += notes.unanswered

@@ -11,7 +11,7 @@ import http.client
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
@@ -25,6 +25,8 @@ TARGETS: Final = {
     "dynamodb": "DynamoDB_20120810",
     "events": "AWSEvents",
 }
+STANDBY: Final = "This server is a standby"
+"""In the refusals of one."""
 
 
 class NoAnswer(Exception):
@@ -39,12 +41,28 @@ class Refused(Exception):
         self.code = code
 
 
-class Client:
-    """Calls one server; for one thread."""
+class Elsewhere(Exception):
+    """The call was not carried out: there is no server at this port, or it is a standby."""
 
-    def __init__(self, port: int, seconds: float = 30) -> None:
-        self._host = f"127.0.0.1:{port}"
-        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=seconds)
+
+class Client:
+    """Calls one server, or of several the one that is no standby; for one thread."""
+
+    def __init__(self, *ports: int, seconds: float = 30) -> None:
+        self._ports: Sequence[int] = ports
+        self._seconds = seconds
+        self._connect()
+
+    def _connect(self) -> None:
+        """Call the server at the first port from now on."""
+        self._host = f"127.0.0.1:{self._ports[0]}"
+        self._connection = http.client.HTTPConnection("127.0.0.1", self._ports[0], timeout=self._seconds)
+
+    def _turn(self) -> None:
+        """Call the next server from now on."""
+        self.close()
+        self._ports = (*self._ports[1:], self._ports[0])
+        self._connect()
 
     def close(self) -> None:
         self._connection.close()
@@ -71,18 +89,37 @@ class Client:
     def send(
         self, service: str, method: str, path: str, body: bytes = b"", more: Mapping[str, str] | None = None
     ) -> bytes:
-        """The body of an answer. Raises: NoAnswer, Refused."""
+        """The body of an answer. Raises: NoAnswer, Refused.
+
+        A call goes to the next server only if it was not carried out; after one without an answer, the next call does.
+        """
+        for _ in self._ports:
+            try:
+                return self._sent(service, method, path, body, more)
+            except Elsewhere:
+                self._turn()
+            except NoAnswer:
+                self._turn()
+                raise
+        raise NoAnswer(f"{service} {method} {path}: no server takes it")
+
+    def _sent(self, service: str, method: str, path: str, body: bytes, more: Mapping[str, str] | None) -> bytes:
+        """The body of an answer of the server at the first port. Raises: Elsewhere, NoAnswer, Refused."""
         headers = self._signed(service, method, path, body, dict(more or {}))
         try:
             self._connection.request(method, path, body, headers)
             answer = self._connection.getresponse()
             found = answer.read()
+        except ConnectionRefusedError as problem:
+            raise Elsewhere from problem
         except (OSError, http.client.HTTPException, ValueError) as problem:
             self._connection.close()
             raise NoAnswer(f"{service} {method} {path}: {problem!r}") from None
         if answer.status < 300:
             return found
         text = found.decode(errors="replace")
+        if answer.status == 503 and STANDBY in text:
+            raise Elsewhere
         if answer.status >= 500:
             raise NoAnswer(f"{service} {method} {path}: {answer.status} {text[:300]}")
         raise Refused(_code(answer, text), text[:500])

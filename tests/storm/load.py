@@ -11,10 +11,11 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, ParamSpec, TypeVar
 
+from tests.deadlines import until
 from tests.storm.client import Client, NoAnswer, Refused
 from tests.storm.machines import (
     BUCKET,
@@ -36,6 +37,8 @@ KEYS: Final = 20
 STARTERS: Final = 2
 WRONG_CLOCK_SECONDS: Final = 20
 """By how much the clock of a server may be wrong: little enough for signatures."""
+ENOUGH_ANSWERS: Final = 20
+"""So many calls that are answered end a stall."""
 SCHEDULED_AHEAD_SECONDS: Final = WRONG_CLOCK_SECONDS + 5
 
 
@@ -71,8 +74,9 @@ def machine_of(name: str) -> str:
 class Load:
     """The callers of one storm; a round goes from `go` to `rest`."""
 
-    def __init__(self, port: int, seed: int) -> None:
-        self.port = port
+    def __init__(self, ports: Sequence[int], seed: int, seconds: float = 30) -> None:
+        """`ports` are those of all servers, of which one takes calls; after `seconds`, callers give up on an answer."""
+        self.ports = ports
         self.notes = Notes()
         self.problems: list[BaseException] = []
         self.number = 0
@@ -83,10 +87,14 @@ class Load:
         self._over = threading.Event()
         self._threads: list[threading.Thread] = []
         self._waiting: set[str] = set()
+        self._seconds = seconds
+        self._answers = 0
+        self._answered_at = time.monotonic()
+        self._longest_seconds = 0.0
 
     def prepare(self) -> None:
         """Make what the load works on; a server must be up."""
-        client = Client(self.port)
+        client = Client(*self.ports)
         for queue in QUEUES:
             client.json("sqs", "CreateQueue", QueueName=queue, Attributes={"VisibilityTimeout": "5"})
         client.query("sns", "CreateTopic", Name="news")
@@ -124,11 +132,24 @@ class Load:
         if self.problems:
             raise self.problems[0]
 
+    def begin_stall(self) -> None:
+        """Something happens to the servers now."""
+        with self._lock:
+            self._longest_seconds = 0.0
+
+    def end_stall(self) -> float:
+        """Wait until calls are answered again; the longest time without an answer since `begin_stall`, in seconds."""
+        wanted = self._answers + ENOUGH_ANSWERS
+        until(lambda: self.problems or self._answers >= wanted, "answers of calls")
+        if self.problems:
+            raise self.problems[0]
+        return self._longest_seconds
+
     # ------------------------------------------------------------------ callers
 
     def _thread(self, job: Callable[[Client], None]) -> threading.Thread:
         def work() -> None:
-            client = Client(self.port)
+            client = Client(*self.ports, seconds=self._seconds)
             try:
                 job(client)
             except BaseException as problem:
@@ -149,11 +170,17 @@ class Load:
         """The answer of a call, or `None` if there is none. Raises: Refused."""
         self.notes.calls += 1
         try:
-            return call(*args, **kwargs)
+            found = call(*args, **kwargs)
         except NoAnswer:
             self.notes.unanswered += 1
             time.sleep(0.02)
             return None
+        with self._lock:
+            now = time.monotonic()
+            self._longest_seconds = max(self._longest_seconds, now - self._answered_at)
+            self._answered_at = now
+            self._answers += 1
+        return found
 
     def _starts(self, client: Client) -> None:
         while not self._over.is_set():

@@ -18,7 +18,7 @@ from statewright.engine.heavy.steps import HeavySteps, Source, advance_on_loop
 from statewright.engine.heavy.wire import StateBytes
 from statewright.engine.shard import Shard
 from statewright.engine.turnstile import BURST
-from statewright.errors import RUNTIME, ApiError
+from statewright.errors import RUNTIME, ApiError, StoreError
 from statewright.interpreter import commands, events
 from statewright.interpreter.advance import Step
 from statewright.interpreter.codec import encode
@@ -199,6 +199,10 @@ class ExpressRun:
 
     def _broke(self, call: ScheduledCall, problem: BaseException) -> None:
         self._calls.discard(call.task_id)
+        if isinstance(problem, StoreError | MemoryError):
+            # No bug: this process cannot go on with it.
+            self.kill(problem)
+            return
         self.kill(ApiError("InternalServerError", f"an internal error ended the execution: {problem}"))
 
     def cancel_task(self, command: commands.CancelTask) -> None:

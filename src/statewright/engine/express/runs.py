@@ -174,8 +174,9 @@ class ExpressRuns:
         try:
             with self.running(program, state, head) as run:
                 await run.begin(head.input)
-        except StoreError:
-            # The engine stops: the inbox row has it run again.
+        except StoreError as problem:
+            # The engine stops, or another process has the store: the inbox row has it run again.
+            self._shard.notices(problem)
             return
         except Exception as problem:
             if self._shard.notices(problem):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from statewright.engine.dispatch import ScheduledCall, TaskResult
-from statewright.errors import ApiError, Unavailable
+from statewright.errors import ApiError, OwnershipLost, Unavailable
 from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.unit.engine.running import LAMBDA, Rig, machine, passing, task, wait
 
@@ -92,6 +92,35 @@ def test_asynchronous() -> None:
         assert rig.published == []
 
     run_virtual(main)
+
+
+@pytest.mark.parametrize("problem", [OwnershipLost("theirs now"), MemoryError()])
+def test_a_call_that_cannot_go_on_in_this_process_is_no_bug(
+    problem: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main(clock: VirtualClock) -> None:
+        rig = await Rig(clock).up()
+
+        async def impossible(call: ScheduledCall) -> TaskResult:
+            raise problem
+
+        rig.integrations.answers["T"] = impossible
+        target = await rig.machine(machine(T=task()), type="EXPRESS")
+        with pytest.raises(type(problem)):
+            await rig.engine.start_sync_execution(target, None, "{}", None)
+        await rig.engine.start_execution(target, "n", "{}")
+        await rig.settle()
+        assert rig.lost == [True]
+        assert not rig.engine.runner.quarantined
+        del rig.integrations.answers["T"]
+        rig.integrations.returns("T", 1)
+        again = await rig.crash()
+        await again.settle()
+        (row,) = again.store.executions.by_id.values()
+        assert row.row.status == "SUCCEEDED"
+
+    run_virtual(main)
+    assert "bug in Statewright" not in caplog.text
 
 
 def test_asynchronous_runs_again_after_a_crash() -> None:
