@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEMO_READY := $(VENV)/.ready-demo
+STANDBY_READY := $(VENV)/.ready-standby
 NODE := $(VENV)/node
 CLIENTS := $(VENV)/clients
 NODE_CLIENTS := $(VENV)/node-clients
@@ -19,7 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE
 MEASURE := $(if $(COVERAGE),--cov --cov-report=,)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tables console console-vendor console-pictures demo demo-crash storm soak fuzz test conformance lint format bench lock clean
+.PHONY: help setup tables console console-vendor console-pictures demo demo-crash demo-standby storm soak fuzz test conformance lint format bench lock clean
 
 help: ## List the tasks
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -43,6 +44,10 @@ $(DEMO_READY): requirements-demo.lock pyproject.toml
 	@if [ $(READY) -nt requirements.lock ] && [ $(READY) -nt pyproject.toml ]; then touch $@; \
 	else $(call INSTALL,requirements-demo.lock,what the examples need: 140 MB); fi
 
+$(STANDBY_READY): requirements-standby.lock pyproject.toml
+	@if [ $(READY) -nt requirements.lock ] && [ $(READY) -nt pyproject.toml ]; then touch $@; \
+	else $(call INSTALL,requirements-standby.lock,what the examples and PostgreSQL need: 240 MB) && touch $(DEMO_READY); fi
+
 setup: $(READY) ## Create .venv with everything the project needs
 
 demo: $(DEMO_READY) ## Run the example systems and print what happened
@@ -53,6 +58,9 @@ console: $(DEMO_READY) ## Serve a shop whose orders keep coming, and print the a
 
 demo-crash: $(DEMO_READY) ## Kill a server in the middle of its work, and compare with an undisturbed run
 	@$(BIN)/python examples/crash_demo.py
+
+demo-standby: $(STANDBY_READY) ## Kill the one of two servers that is at work, twice, and compare with an undisturbed run
+	@PYTHONPATH=. $(BIN)/python examples/standby_demo.py
 
 # Fetches the packages of a lock file for Node.js into a folder; without npm the tests that need them are skipped.
 define NPM
@@ -146,8 +154,8 @@ tables: $(READY) ## Write the documents that are made from the code: docs/servic
 	@$(BIN)/python -m tests.phases_drawing
 	@$(BIN)/python -m tests.row_formats
 
-# OPTIONS: --seed N --kills N --store postgres --minutes N; see tests/storm/__main__.py.
-storm: $(READY) ## Kill a server under mixed load, and check what it promised: make storm OPTIONS="--kills 1000"
+# OPTIONS: --seed N --kills N --store postgres --pair --replica --minutes N; see tests/storm/__main__.py.
+storm: $(READY) ## Kill servers under mixed load, and check what they promised: make storm OPTIONS="--kills 500 --pair"
 	@$(BIN)/python -m tests.storm $(OPTIONS)
 
 soak: $(READY) ## Run 200,000 executions on one server, and fail if its memory, descriptors or threads grow: half an hour
@@ -161,6 +169,7 @@ LOCK := uv pip compile --quiet --python-version 3.11 --universal --generate-hash
 lock: ## Resolve the lock files anew: requirements.lock, requirements-demo.lock, those of tests/clients (needs uv)
 	@$(LOCK) pyproject.toml --all-extras -o requirements.lock
 	@$(LOCK) pyproject.toml --group demo --constraint requirements.lock -o requirements-demo.lock
+	@$(LOCK) pyproject.toml --extra postgres --group demo --group standby --constraint requirements.lock -o requirements-standby.lock
 	@$(LOCK) pyproject.toml --extra postgres --extra jwt --constraint requirements.lock -o requirements-image.lock
 	@$(LOCK) tests/clients/requirements.in -o tests/clients/requirements.lock
 	@$(LOCK) tests/clients/sam/requirements.in -o tests/clients/sam/requirements.lock

@@ -17,11 +17,12 @@ PATIENCE_SECONDS = 300
 
 @dataclass(frozen=True)
 class Running:
-    """A server that runs. `log` is where it says what happens in it."""
+    """A server that runs. `log` is where it says what happens in it. Clients make so many attempts of each call."""
 
     process: subprocess.Popen[str]
     endpoint: str
     log: Path
+    attempts: int = 5
     _clients: dict[str, Any] = field(default_factory=dict)
 
     def client(self, service: str) -> Any:
@@ -33,7 +34,10 @@ class Running:
             self._clients[service] = boto3.client(
                 service, endpoint_url=self.endpoint, region_name="us-east-1", aws_access_key_id="demo",
                 aws_secret_access_key="demo",
-                config=Config(max_pool_connections=20, read_timeout=PATIENCE_SECONDS),
+                config=Config(
+                    max_pool_connections=20, read_timeout=PATIENCE_SECONDS,
+                    retries={"total_max_attempts": self.attempts},
+                ),
             )  # fmt: skip
         return self._clients[service]
 

