@@ -6,6 +6,7 @@ The machine of the storm (`tests/storm`) acts on every service; its effects are 
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
 import signal
@@ -18,6 +19,7 @@ import pytest
 
 from statewright.stores import fail_points
 from tests.crash.servers import Servers
+from tests.postgres_server import server_or_skip
 from tests.storm.checks import Figures, check
 from tests.storm.client import Client, NoAnswer
 from tests.storm.load import Load
@@ -77,3 +79,19 @@ def test_a_storm_repeats_nothing(tmp_path: Path) -> None:
     with Servers(tmp_path) as servers:
         figures = storm(One(servers), seed, kills)
     assert figures.is_clean, figures
+
+
+@pytest.mark.slow
+def test_a_storm_on_a_server_and_its_standby_repeats_nothing(tmp_path: Path) -> None:
+    from tests.storm.__main__ import storm
+    from tests.storm.two import Two
+
+    seed = int(os.environ.get("SEED", random.randrange(2**32)))
+    kills = int(os.environ.get("KILLS", "12"))
+    print(f"SEED={seed}, data in {tmp_path}", flush=True)
+    target = Two(tmp_path, server_or_skip().new_database(), random.Random(seed))
+    # It goes on until it has struck as often: no patience for a slow machine is needed.
+    figures = storm(target, seed, kills, minutes=math.inf)
+    assert figures.is_clean, figures
+    for log in target.logs:
+        assert "bug in Statewright" not in log.read_text(), log

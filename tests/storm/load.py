@@ -119,6 +119,8 @@ class Load:
         """Begin a round."""
         self.notes = Notes()
         self._over.clear()
+        # The checks of the last round are no stall.
+        self._answered_at = time.monotonic()
         jobs = [*[self._starts] * STARTERS, self._tokens, self._sends, self._receives, self._adds, self._puts]
         self._threads = [self._thread(job) for job in (*jobs, self._schedules, self._expresses)]
 
