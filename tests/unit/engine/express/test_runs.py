@@ -111,7 +111,7 @@ def test_a_call_that_cannot_go_on_in_this_process_is_no_bug(
         await rig.engine.start_execution(target, "n", "{}")
         await rig.settle()
         assert rig.lost == [True]
-        assert not rig.engine.runner.quarantined
+        assert not rig.engine.cells.quarantined
         del rig.integrations.answers["T"]
         rig.integrations.returns("T", 1)
         again = await rig.crash()
