@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 from urllib.parse import urlsplit
 
+from statewright.config_ray import BACKENDS, RaySettings, checked_ray
 from statewright.config_tables import (
     TABLES,
     ConsoleSettings,
@@ -42,6 +43,7 @@ REGION: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]+")
 """The name of a region."""
 ISOLATIONS: Final = ("auto", "none", "hardened", "namespaces")
 """Levels of isolation of handlers; `auto` is the highest that the machine has."""
+NO_NAMESPACES_ON_RAY: Final = "handlers on a Ray cluster are not fenced by namespaces; use auto, hardened or none"
 AUTHORISATIONS: Final = ("none", "basic", "api-key", "oauth")
 """Kinds of `auth` that a connection may name."""
 TOKEN_METHODS: Final = ("POST", "GET", "PUT")
@@ -90,11 +92,13 @@ class FunctionSettings:
     """How handlers run. `isolation` is one of `ISOLATIONS`; `visible` are folders that handlers in namespaces see.
 
     `node_modules` is the folder of the SDK for JavaScript; empty for the one in the data folder (`functions/node_sdk`).
+    `backend` is one of `config_ray.BACKENDS`.
     """
 
     isolation: str = "auto"
     visible: tuple[str, ...] = ()
     node_modules: str = ""
+    backend: str = "local"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +129,7 @@ class Config:
     console: ConsoleSettings = field(default_factory=ConsoleSettings)
     issuers: Mapping[str, str] = field(default_factory=dict)
     functions: FunctionSettings = field(default_factory=FunctionSettings)
+    ray: RaySettings = field(default_factory=RaySettings)
     extensions: bool = False
     project: ProjectSettings = field(default_factory=ProjectSettings)
     tables: Mapping[str, Mapping[str, JsonMapping]] = field(default_factory=dict)
@@ -433,8 +438,17 @@ def _functions(reader: _Reader, config: Config, value: object) -> Config:
     node_modules = reader.text(("functions", "node_modules"), own.get("node_modules", ""))
     if node_modules and not Path(node_modules).is_absolute():
         reader.refuse(("functions", "node_modules"), f"must be an absolute path, not {node_modules!r}")
-    config = replace(config, functions=FunctionSettings(level, tuple(visible), node_modules))
+    backend = reader.text(("functions", "backend"), own.get("backend", "local"))
+    if backend not in BACKENDS:
+        reader.refuse(("functions", "backend"), f"must be one of {', '.join(BACKENDS)}")
+    if backend == "ray" and level == "namespaces":
+        reader.refuse(("functions", "isolation"), f'cannot be namespaces with backend = "ray": {NO_NAMESPACES_ON_RAY}')
+    config = replace(config, functions=FunctionSettings(level, tuple(visible), node_modules, backend))
     return _tables("functions")(reader, config, rest)
+
+
+def _ray(reader: _Reader, config: Config, value: object) -> Config:
+    return replace(config, ray=checked_ray(reader, value))
 
 
 def _extensions(reader: _Reader, config: Config, value: object) -> Config:
@@ -481,6 +495,7 @@ _SETTINGS: Final[dict[str, Callable[[_Reader, Config, object], Config]]] = {
     "http": _http,
     "console": _console,
     "issuers": _issuers,
+    "ray": _ray,
     "extensions": _extensions,
     "project": _project,
     "server": _server,

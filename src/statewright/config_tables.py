@@ -336,7 +336,12 @@ class HttpSettings:
 
 def checked_jobs(reader: Reader, value: object) -> JobSettings:
     """`[jobs]`. Raises: ConfigError."""
-    table = reader.table(("jobs",), value, ("engine", "slots", "images"))
+    table = reader.table(("jobs",), value, ("engine", "slots", "images", "backend"))
+    if table.get("backend", "local") != "local":
+        reader.refuse(
+            ("jobs", "backend"), 'must be "local": ECS tasks and Batch jobs do not run on Ray in this version, only '
+            'functions do (backend = "ray" under [functions])',
+        )  # fmt: skip
     engine = reader.text(("jobs", "engine"), table.get("engine", ""), 'a command such as "docker"')
     slots = table.get("slots", 0)
     if isinstance(slots, bool) or not isinstance(slots, int) or slots < 0:

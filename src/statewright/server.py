@@ -35,6 +35,7 @@ from statewright.engine.executions.views import StatusChange
 from statewright.errors import OwnershipLost, StoreError, Unavailable
 from statewright.files import data_folder
 from statewright.functions.workers.isolation import CannotIsolate
+from statewright.functions.workers.ray_link import NoRay
 from statewright.hosting.figures import samples
 from statewright.hosting.setup import (
     StoreCheck,
@@ -165,7 +166,7 @@ async def _serve(
     operations.load_all()
     try:
         isolation = await asyncio.to_thread(isolate, options.config)
-    except CannotIsolate as problem:
+    except (CannotIsolate, NoRay) as problem:
         raise CannotServe(str(problem)) from None
     handed = received_port() if options.standby else None
     listening = handed or _listen(options)

@@ -34,11 +34,12 @@ from statewright.functions.node_sdk import NodeSdk
 from statewright.functions.outcomes import Invoked, Outcome, answer_of, last_lines
 from statewright.functions.records import Configuration
 from statewright.functions.scratch import Scratch
-from statewright.functions.workers import plans
+from statewright.functions.workers import plans, ray_link
 from statewright.functions.workers.fork_servers import Confinement, ForkServer, ForkServers
 from statewright.functions.workers.isolation import HARDENED, NAMESPACES, NONE, CannotIsolate, Isolation, isolation
 from statewright.functions.workers.models import ModelRunner
 from statewright.functions.workers.pools import Pool, Pools
+from statewright.functions.workers.ray_link import RayLink
 from statewright.limits import (
     FUNCTION_EVENT_BYTES,
     FUNCTION_INIT_MS,
@@ -113,6 +114,9 @@ class Invoker:
         self._entropy = Entropy(chance.random_bytes(32))
         self._fork_servers = ForkServers()
         self._scratch = Scratch(definitions.packages.folder.parent / "tmp")
+        is_on_ray = config.functions.backend == "ray" and not isinstance(clock, VirtualClock)
+        self.ray = RayLink(clock, config.ray, self.pools.free_place) if is_on_ray else None
+        """The link to the Ray cluster on which handlers run; `None` if they run on this machine."""
         self._known: dict[tuple[str, str | None], Resolution] = {}
         self._opening: dict[tuple[str, str], asyncio.Lock] = {}
         definitions.subscribe(self.changed)
@@ -125,6 +129,8 @@ class Invoker:
     def close(self) -> None:
         """End every worker."""
         self.pools.close()
+        if self.ray is not None:
+            self.ray.close()
         self._fork_servers.close()
         self._scratch.close()
         self.logs.flush()
@@ -214,6 +220,8 @@ class Invoker:
         if outcome.kind == "unstartable":
             raise ApiError("ServiceException", f"No worker can be started: {outcome.body.decode()}", status=500)
         answer, error = self._answer(target, outcome, call.request_id)
+        if outcome.kind == "lost" and self.ray is not None:
+            self.ray.status.workers_lost += 1
         tail = None
         if worker is not None:
             init_ms, worker.init_ms = worker.init_ms, None
@@ -226,6 +234,9 @@ class Invoker:
             tail = worker.log.tail if call.log_tail else None
         elif call.log_tail:
             tail = b""
+        if outcome.kind == "lost":
+            # The service's words for a failure that is its own: clients repeat the call, and so does a usual Retry.
+            raise ApiError("ServiceException", f"The handler was lost: {outcome.body.decode()}", status=500)
         return Invoked(200, answer, error, tail, target.version, call.request_id)
 
     def _answer(self, target: Target, outcome: Outcome, request_id: str) -> tuple[bytes, str | None]:
@@ -246,6 +257,33 @@ class Invoker:
             return found
 
     async def _new_pool(self, target: Target) -> Pool:
+        plan = await (self._local_plan(target) if self.ray is None else self._ray_plan(target, self.ray))
+        day = datetime.fromtimestamp(self.clock.now_ms() / 1000, UTC).strftime("%Y/%m/%d")
+        return Pool(self.pools, plan, f"{day}/[{target.version}]")
+
+    async def _ray_plan(self, target: Target, link: RayLink) -> plans.WorkerPlan:
+        settings, packages = target.settings, self.definitions.packages
+        runtime = ray_link.runtime_of(settings.runtime)
+        codes = [settings.code, *reversed(settings.layers.values())]
+        root = await asyncio.to_thread(packages.unpacked, settings.code)
+        layers = [await asyncio.to_thread(packages.unpacked, code) for code in codes[1:]]
+        zips = [(code, await asyncio.to_thread(packages.fetched, code)) for code in codes]
+        has_libraries = await asyncio.to_thread(plans.has_libraries, root, layers)
+        preload = ("boto3",) if runtime.kind == "python" and plans.mentions_boto3(root) else ()
+        folders = ray_link.folders_of(link, settings)
+        variables = plans.environment(
+            self.config, target.name, target.version, settings, folders, runtime,
+            link.settings.endpoint or self.endpoint(), ray_link.MACHINE,
+        )  # fmt: skip
+        spawn = plans.spawn_message_of(runtime, settings, folders, variables, plans.Unpacked("", has_libraries))
+        message = ray_link.message_of(
+            link, spawn, runtime, settings, zips, link.settings.needs_of(target.name), preload,
+            self.config.functions.isolation,
+        )  # fmt: skip
+        plan = self._plan(target, message, link.server, runtime)
+        return replace(plan, is_remote=True)
+
+    async def _local_plan(self, target: Target) -> plans.WorkerPlan:
         settings = target.settings
         # Looking for an interpreter runs it: time that a virtual clock must not jump over.
         with self.clock.busy():
@@ -275,20 +313,27 @@ class Invoker:
             seen = self.sdk.binding() if isolation.level == NAMESPACES and runtime.kind == "node" else None
             return self._fork_servers.get(program, preload, replace(confinement, sdk=seen))
 
-        day = datetime.fromtimestamp(self.clock.now_ms() / 1000, UTC).strftime("%Y/%m/%d")
-        plan = plans.WorkerPlan(
-            spawn_message=plans.spawn_message_of(runtime, settings, folders, variables, unpacked),
+        spawn = plans.spawn_message_of(runtime, settings, folders, variables, unpacked)
+        scratch = self._scratch if isolation.level == HARDENED else None
+        return replace(
+            self._plan(target, spawn, fork_server, runtime), isolation=isolation.level, scratch=scratch,
+            virtual_time=isinstance(self.clock, VirtualClock),
+        )  # fmt: skip
+
+    def _plan(
+        self, target: Target, spawn: JsonObject, fork_server: Callable[[], ForkServer], runtime: plans.Runtime
+    ) -> plans.WorkerPlan:
+        """What the workers of a version have in common wherever they run."""
+        settings = target.settings
+        return plans.WorkerPlan(
+            spawn_message=spawn,
             fork_server=fork_server,
             credentials=RoleCredentials(self.issue, self.clock, settings.role, target.name),
             open_log=lambda stream: self.logs.stream(target.name, stream),
             remark=f"INIT_START {runtime.remark}\n".encode(),
             memory_bytes=settings.memory * 1024 * 1024,
             start_ms=FUNCTION_INIT_MS + target.timeout_ms,
-            isolation=isolation.level,
-            virtual_time=isinstance(self.clock, VirtualClock),
-            scratch=self._scratch.folder if isolation.level == HARDENED else None,
         )
-        return Pool(self.pools, plan, f"{day}/[{target.version}]")
 
     def _isolation(self) -> Isolation:
         wanted = self.config.functions.isolation

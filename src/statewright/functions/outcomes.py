@@ -23,8 +23,8 @@ class Outcome:
     """The end of an invocation.
 
     `kind` is `result`, `error` (the handler raised), `too_long` (the result exceeds the service's limit), `failed` (the
-    handler cannot be loaded), `exit` (the process ended with `exit_code`, `None` if unknown), `timeout`, or
-    `unstartable`.
+    handler cannot be loaded), `exit` (the process ended with `exit_code`, `None` if unknown), `timeout`,
+    `unstartable`, or `lost` (with the machine it ran on); the body of these two says why.
     """
 
     kind: str
@@ -112,6 +112,8 @@ def last_lines(
         said = f"{iso_ms(now_ms)} {request_id} Task timed out after {timeout_seconds:.2f} seconds\n\n"
     elif outcome.kind == "exit":
         said = f"RequestId: {request_id} Error: {exit_words(outcome)}\nRuntime.ExitError\n"
+    elif outcome.kind == "lost":
+        said = f"RequestId: {request_id} Error: {outcome.body.decode()}\n"
     duration_ms = outcome.duration_ns / 1e6
     init = f"Init Duration: {init_ms:.2f} ms\t" if init_ms is not None else ""
     used = memory if outcome.killed_for_memory else min(outcome.peak_kib // 1024, memory)

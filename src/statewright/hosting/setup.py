@@ -15,10 +15,11 @@ from typing import Final
 
 from statewright.api.prometheus import Sample
 from statewright.background import Background
-from statewright.config import Config
+from statewright.config import NO_NAMESPACES_ON_RAY, Config
 from statewright.files import data_folder
 from statewright.functions.runtimes import confinement
-from statewright.functions.workers.isolation import NONE, Isolation, isolation
+from statewright.functions.workers import ray_link
+from statewright.functions.workers.isolation import NAMESPACES, NONE, CannotIsolate, Isolation, isolation
 from statewright.stores.ids import made_ms
 from statewright.stores.store import Store
 
@@ -59,7 +60,13 @@ class StoreCheck:
 
 
 def isolate(config: Config) -> Isolation:
-    """The level of isolation of handlers; makes this process unreadable to them. Raises: CannotIsolate."""
+    """The level of isolation of handlers; makes this process unreadable to them. Raises: CannotIsolate, NoRay."""
+    if config.functions.backend == "ray":
+        ray_link.check_installed(config.ray)
+        if config.functions.isolation == NAMESPACES:
+            raise CannotIsolate(f'isolation cannot be namespaces with backend = "ray": {NO_NAMESPACES_ON_RAY}')
+        confinement.hide_memory()
+        return Isolation("ray")
     found = isolation(config.functions.isolation)
     if found.level != NONE:
         confinement.hide_memory()

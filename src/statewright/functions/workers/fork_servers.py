@@ -14,7 +14,7 @@ import socket
 import struct
 import subprocess
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -32,8 +32,21 @@ _LENGTH: Final = struct.Struct(">I")
 
 log = logging.getLogger("statewright.functions")
 
-Ended = Callable[[int | None], None]
-"""Called with a worker's exit code, negative for a signal; `None` when the fork server itself is gone."""
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The end of a worker.
+
+    `exit_code` is negative for a signal, and `None` when the fork server itself is gone. `problem` is set if the worker
+    could not be started, or was lost with the machine that it ran on; `for_memory` if it was killed there for its size.
+    """
+
+    exit_code: int | None = None
+    problem: str = ""
+    for_memory: bool = False
+
+
+Ended = Callable[[End], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +65,29 @@ class Confinement:
 
 
 class ForkServer:
-    """One fork server process. Everything runs on the loop's thread; nothing blocks."""
+    """One fork server process. Everything runs on the loop's thread; nothing blocks.
 
-    def __init__(self, interpreter: str, preload: Sequence[str], confinement: Confinement) -> None:
+    `command` makes the command from the descriptor of its socket; `on_message` is given messages that are about no
+    worker, and `on_lost` is called when the process is gone. `problem` is then the reason of its workers' end.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        command: Callable[[int], Sequence[str]],
+        environment: Mapping[str, str],
+        on_message: Callable[[JsonMapping], None] | None = None,
+        on_lost: Callable[[], None] | None = None,
+        *,
+        is_quiet: bool = False,
+    ) -> None:
         _raise_descriptor_limit()
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
-        self.interpreter = interpreter
+        self.name = name
+        self.problem = ""
+        self._on_message_of_it = on_message
+        self._on_lost = on_lost
         self._control = ours
         self._loop = asyncio.get_running_loop()
         self._incoming = bytearray()
@@ -66,20 +95,14 @@ class ForkServer:
         self._workers: dict[int, Ended] = {}
         self._refused: dict[int, str] = {}
         self._on_started: dict[int, Callable[[int], None]] = {}
-        environment = {
-            name: value
-            for name, value in os.environ.items()
-            if name in ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYENV_VERSION", "PYENV_ROOT", "HOME")
-        }
-        settings = orjson.dumps(asdict(confinement)).decode()
-        command = [interpreter, str(RUNTIMES / "zygote.py"), str(theirs.fileno()), settings, *preload]
         try:
             self._process = subprocess.Popen(
-                command,
+                command(theirs.fileno()),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL if is_quiet else None,
                 pass_fds=(theirs.fileno(),),
-                env={**environment, "TZ": "UTC", "PYTHONDONTWRITEBYTECODE": "1"},
+                env=environment,
                 start_new_session=True,
                 cwd="/",
             )
@@ -127,6 +150,12 @@ class ForkServer:
             self._process.kill()
             self._process.wait()
 
+    def kill(self) -> None:
+        """Kill the process at once; its workers end by themselves."""
+        self._disconnect()
+        self._process.kill()
+        self._process.wait()
+
     # ------------------------------------------------------------------ the socket
 
     def _send(self, message: JsonMapping, descriptors: list[int]) -> None:
@@ -166,7 +195,8 @@ class ForkServer:
         except OSError:
             data = b""
         if not data:
-            log.warning("the fork server of %s (pid %d) has ended", self.interpreter, self._process.pid)
+            if self._on_lost is None:
+                log.warning("the fork server of %s (pid %d) has ended", self.name, self._process.pid)
             self._disconnect()
             self._process.poll()
             return
@@ -181,6 +211,9 @@ class ForkServer:
             self._on_message(message)
 
     def _on_message(self, message: JsonMapping) -> None:
+        if self._on_message_of_it is not None and message["did"] not in ("started", "refused", "ended"):
+            self._on_message_of_it(message)
+            return
         worker = message["worker"]
         if message["did"] == "started":
             on_started = self._on_started.pop(worker, None)
@@ -192,7 +225,7 @@ class ForkServer:
         self._on_started.pop(worker, None)
         on_ended = self._workers.pop(worker, None)
         if on_ended is not None:
-            on_ended(message.get("status"))
+            on_ended(End(message.get("status"), message.get("why", ""), message.get("memory", False)))
 
     def _disconnect(self) -> None:
         if not self.is_alive:
@@ -205,7 +238,26 @@ class ForkServer:
         self._outgoing.clear()
         workers, self._workers = self._workers, {}
         for on_ended in workers.values():
-            on_ended(None)
+            on_ended(End(problem=self.problem))
+        if self._on_lost is not None:
+            self._on_lost()
+
+
+def basic_environment() -> dict[str, str]:
+    """The variables of the server that its fork servers have, too."""
+    kept = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYENV_VERSION", "PYENV_ROOT", "HOME")
+    environment = {name: value for name, value in os.environ.items() if name in kept}
+    return {**environment, "TZ": "UTC", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def zygote(interpreter: str, preload: Sequence[str], confinement: Confinement) -> ForkServer:
+    """A fork server of this machine. Raises: OSError."""
+    settings = orjson.dumps(asdict(confinement)).decode()
+
+    def command(control: int) -> list[str]:
+        return [interpreter, str(RUNTIMES / "zygote.py"), str(control), settings, *preload]
+
+    return ForkServer(interpreter, command, basic_environment())
 
 
 class ForkServers:
@@ -220,7 +272,7 @@ class ForkServers:
         if found is None or not found.is_alive:
             if found is not None:
                 found.close()
-            found = self._servers[interpreter, preload, confinement] = ForkServer(interpreter, preload, confinement)
+            found = self._servers[interpreter, preload, confinement] = zygote(interpreter, preload, confinement)
         return found
 
     def close(self) -> None:

@@ -147,22 +147,29 @@ async def _works(program: str) -> bool:
 
 
 def environment(
-    config: Config, name: str, version: str, settings: Configuration, folders: Folders, runtime: Runtime, endpoint: str
+    config: Config,
+    name: str,
+    version: str,
+    settings: Configuration,
+    folders: Folders,
+    runtime: Runtime,
+    endpoint: str,
+    machine: Mapping[str, str] = os.environ,
 ) -> dict[str, str]:
     """The environment of a worker except for its log stream and its credentials.
 
     The programs of layers come first on the PATH, because this machine may have others of the same names, and last, as
-    in the service.
+    in the service. `machine` are the variables of the machine that the worker runs on.
     """
     python = [
         f"{layer}/{place}" for layer in folders.layers for place in _python_places(settings.runtime or "", runtime)
     ]
-    node = [*_node_layers(settings.runtime or "", folders.layers), os.environ.get("NODE_PATH", "")]
+    node = [*_node_layers(settings.runtime or "", folders.layers), machine.get("NODE_PATH", "")]
     programs = [f"{layer}/bin" for layer in folders.layers]
     libraries = [folders.root, f"{folders.root}/lib", *(f"{layer}/lib" for layer in folders.layers)]
     variables = {
         "LANG": "en_US.UTF-8",
-        "PATH": ":".join([*programs, os.environ.get("PATH", os.defpath), *programs]),
+        "PATH": ":".join([*programs, machine.get("PATH", os.defpath), *programs]),
         "LD_LIBRARY_PATH": ":".join(libraries),
         "PWD": folders.root,
         "TZ": ":UTC",
@@ -265,7 +272,8 @@ class WorkerPlan:
     """Plan of starting the workers of a function version.
 
     `spawn_message` is the message to the fork server; `open_log` opens the log of a stream, `remark` is its first line.
-    `start_ms` is how long a worker may take until it is ready.
+    `start_ms` is how long a worker may take until it is ready. A remote worker is one of a cluster, and may first wait
+    for a place there; that machine watches its memory, and stops it while it is idle.
     """
 
     spawn_message: JsonMapping
@@ -277,6 +285,7 @@ class WorkerPlan:
     start_ms: int
     isolation: str = NONE
     virtual_time: bool = False
+    is_remote: bool = False
     scratch: Path | None = None
     """Folder for the temporary folders of workers that have no `/tmp` of their own."""
 

@@ -37,6 +37,8 @@ CHECK_MS: Final = 1_000
 """Interval between checks of the memory of busy workers and the idle time of others."""
 MOST_WORKERS: Final = 1_200
 """Number of processes from which the longest idle worker ends before another starts."""
+LEAST_IDLE_MS: Final = 1_000
+"""Idle time of a remote worker after which it makes room for one that waits for a place."""
 
 START_FAILED: Final = "FUNCTION_ERROR_INIT_FAILURE"
 """The reason of provisioned concurrency for a handler that cannot be loaded. Source: observed by users."""
@@ -166,15 +168,13 @@ class Pool:
         if not worker.pid_counted:
             worker.pid_counted = True
             self.starting -= 1
-            self.start_problem = START_FAILED
+            self.start_problem = worker.problem or START_FAILED
             if worker.init_failure is not None:
                 self._answer_first(Outcome("failed", worker.init_failure))
             elif worker.timed_out_starting:
                 self._answer_first(Outcome("timeout"))
             else:
-                self._answer_first(
-                    Outcome("exit", exit_code=worker.exit_code, killed_for_memory=worker.killed_for_memory)
-                )
+                self._answer_first(worker.outcome_of_end())
         self._start_more()
         if self.kept:
             # The check replaces it: a worker that ends as soon as it is ready must not be started without a pause.
@@ -295,6 +295,17 @@ class Pools:
         if self.count < MOST_WORKERS:
             return
         idle = [(pool.idle[0].idle_since_ms, number, pool) for number, pool in enumerate(self.all()) if pool.idle]
+        if idle:
+            min(idle)[2].idle.pop(0).end(grace_seconds=0)
+
+    def free_place(self) -> None:
+        """End the remote worker that has been idle longest: another one waits for its place in the cluster."""
+        most_ms = self.clock.now_ms() - LEAST_IDLE_MS
+        idle = [
+            (pool.idle[0].idle_since_ms, number, pool)
+            for number, pool in enumerate(self.all())
+            if pool.plan.is_remote and len(pool.idle) > pool.kept and pool.idle[0].idle_since_ms <= most_ms
+        ]
         if idle:
             min(idle)[2].idle.pop(0).end(grace_seconds=0)
 

@@ -27,6 +27,7 @@ from statewright.clock import BusyToken, Clock, Timer
 from statewright.credentials import LEFT_MS, Credentials
 from statewright.functions.outcomes import Outcome
 from statewright.functions.workers import processes
+from statewright.functions.workers.fork_servers import End
 from statewright.functions.workers.frames import LONGEST_FRAME, READ_BYTES, BrokenFrame, FrameBuffer, frame, header_of
 from statewright.functions.workers.isolation import NAMESPACES, NONE
 from statewright.functions.workers.plans import WorkerPlan, in_virtual_time
@@ -74,6 +75,8 @@ class Worker(asyncio.BufferedProtocol):
         self.died = False
         self.doomed = False
         self.killed_for_memory = False
+        self.problem = ""
+        """Why it could not be started, or was lost; empty if neither."""
         self.init_failure: bytes | None = None
         self.init_ms: float | None = None
         self.log = plan.open_log(stream)
@@ -145,7 +148,8 @@ class Worker(asyncio.BufferedProtocol):
         loop.add_reader(output, self._read_output)
         ours.setblocking(False)
         self._socket = ours
-        self._set_deadline(self.plan.start_ms, self._time_out_starting)
+        if not self.plan.is_remote:
+            self._set_deadline(self.plan.start_ms, self._time_out_starting)
         await loop.create_unix_connection(lambda: self, sock=ours)
 
     def end(self, *, grace_seconds: float | None = None) -> None:
@@ -168,6 +172,12 @@ class Worker(asyncio.BufferedProtocol):
     def exit_code(self) -> int | None:
         """Exit code of the process, negative for a signal; `None` if unknown."""
         return self._exit_code
+
+    def outcome_of_end(self) -> Outcome:
+        """The outcome for an invocation that the end of the worker leaves without an answer."""
+        if self.problem:
+            return Outcome("lost" if self.ready else "unstartable", self.problem.encode())
+        return Outcome("exit", exit_code=self._exit_code, killed_for_memory=self.killed_for_memory)
 
     def family(self) -> list[int]:
         """Its process and all descendants. The first process of a namespace is no handler's, and is left out."""
@@ -238,10 +248,16 @@ class Worker(asyncio.BufferedProtocol):
 
     def _on_started(self, pid: int) -> None:
         self.pid = pid
+        if self.plan.is_remote and not (self.died or self.doomed):
+            # It may have waited for a place among other machines for any time.
+            self.started_ns = time.perf_counter_ns()
+            self._set_deadline(self.plan.start_ms, self._time_out_starting)
 
-    def _on_ended(self, exit_code: int | None) -> None:
+    def _on_ended(self, end: End) -> None:
         self._ended = True
-        self._exit_code = exit_code
+        self._exit_code = end.exit_code
+        self.problem = end.problem
+        self.killed_for_memory |= end.for_memory
         if self.transport is None or self.transport.is_closing():
             self._close_at_rest()
         elif not self.plan.virtual_time:
@@ -268,7 +284,7 @@ class Worker(asyncio.BufferedProtocol):
         if self.plan.scratch is not None:
             folder = self.plan.scratch / str(self.number)
             asyncio.get_running_loop().run_in_executor(None, shutil.rmtree, folder, True)
-        self._finish(Outcome("exit", exit_code=self._exit_code, killed_for_memory=self.killed_for_memory))
+        self._finish(self.outcome_of_end())
         self._release()
         self._release_ending()
         self.on_end(self)
