@@ -14,17 +14,19 @@ from pathlib import Path
 from typing import Final, NoReturn
 from urllib.parse import urlsplit
 
-from statewright.config_ray import BACKENDS, RaySettings, checked_ray
 from statewright.config_tables import (
+    BACKENDS,
     TABLES,
     ConsoleSettings,
     HttpSettings,
     JobSettings,
     ProjectSettings,
+    RaySettings,
     checked_console,
     checked_http,
     checked_jobs,
     checked_project,
+    checked_ray,
     checked_tables,
 )
 from statewright.files.settings_lines import line_of
@@ -92,7 +94,7 @@ class FunctionSettings:
     """How handlers run. `isolation` is one of `ISOLATIONS`; `visible` are folders that handlers in namespaces see.
 
     `node_modules` is the folder of the SDK for JavaScript; empty for the one in the data folder (`functions/node_sdk`).
-    `backend` is one of `config_ray.BACKENDS`.
+    `backend` is one of `config_tables.BACKENDS`.
     """
 
     isolation: str = "auto"

@@ -22,6 +22,7 @@ from statewright.api import operations
 from statewright.api.app import Api
 from statewright.api.http.connections import ConnectionTimeouts
 from statewright.api.http.listening import CannotListen, Listener, bind, listener
+from statewright.api.lambda_.service import build_functions
 from statewright.api.prometheus import Sample
 from statewright.api.standby import REFUSAL, NoPages, SwitchableApp
 from statewright.assembly import NO_HOOKS, Hooks, System, assemble
@@ -288,6 +289,9 @@ class _Process:
         if options.prepare is not None:
             await options.prepare(system)
         await system.start()
+        functions = system.app.services.make.found(build_functions)
+        if functions is not None and functions.invoker.ray is not None:
+            functions.invoker.ray.start()
         engine.watch_inbox()
         compare_clocks(await self.store.newest_id(engine.store.shard), engine.clock.now_ms())
 

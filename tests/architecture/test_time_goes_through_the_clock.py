@@ -10,6 +10,8 @@ import pytest
 from tests.architecture.source import broken, modules
 
 CLOCKS = ("clock.py", "virtual_clock.py")
+OTHER_PROCESSES = tuple(f"functions/runtimes/ray_{name}.py" for name in ("bridge", "cluster", "host"))
+"""Programs beside the server, for workers on a Ray cluster, which always runs in real time."""
 
 
 def timers_started(nodes: Iterable[ast.AST]) -> list[str]:
@@ -47,7 +49,7 @@ def _is_constant(node: ast.expr, value: object) -> bool:
 
 
 def test_only_the_clock_starts_timers():
-    others = [module for module in modules() if module.name not in CLOCKS]
+    others = [module for module in modules() if module.name not in (*CLOCKS, *OTHER_PROCESSES)]
     assert broken(lambda module: timers_started(module.nodes), others) == []
 
 

@@ -22,7 +22,7 @@ from statewright.api import auth, auth_v2, guard, streaming, time_scale
 from statewright.api.apigatewayv2 import door
 from statewright.api.calls.forwarding import Forwarding
 from statewright.api.errors import internal_error
-from statewright.api.lambda_.service import build_event_sources
+from statewright.api.lambda_.service import build_event_sources, build_functions
 from statewright.api.operations import App, Call, find, perform, registered, waits_for_events
 from statewright.api.prometheus import CONTENT_TYPE as METRICS_TYPE
 from statewright.api.prometheus import CallCounters, Sample, render
@@ -322,6 +322,9 @@ class Api:
             services = {name: len(of) for name in sorted(BY_NAME) if (of := registered(name))}
             if self.invented is not None and (played := self.invented()):
                 state["invented"] = played
+            functions = self.app.services.make.found(build_functions)
+            if functions is not None and functions.invoker.ray is not None:
+                state["ray"] = functions.invoker.ray.status.shown()
             sources = self.app.services.make.found(build_event_sources)
             if sources is not None and (lagging := sources.lagging()):
                 state["lagging"] = lagging

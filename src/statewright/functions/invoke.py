@@ -314,7 +314,7 @@ class Invoker:
             return self._fork_servers.get(program, preload, replace(confinement, sdk=seen))
 
         spawn = plans.spawn_message_of(runtime, settings, folders, variables, unpacked)
-        scratch = self._scratch if isolation.level == HARDENED else None
+        scratch = self._scratch.folder if isolation.level == HARDENED else None
         return replace(
             self._plan(target, spawn, fork_server, runtime), isolation=isolation.level, scratch=scratch,
             virtual_time=isinstance(self.clock, VirtualClock),
@@ -323,7 +323,7 @@ class Invoker:
     def _plan(
         self, target: Target, spawn: JsonObject, fork_server: Callable[[], ForkServer], runtime: plans.Runtime
     ) -> plans.WorkerPlan:
-        """What the workers of a version have in common wherever they run."""
+        """The part of a plan that does not depend on the place of the workers."""
         settings = target.settings
         return plans.WorkerPlan(
             spawn_message=spawn,

@@ -10,8 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from statewright.api.http.listening import Listener
+from statewright.api.lambda_.service import build_functions
 from statewright.api.prometheus import Sample, published
 from statewright.assembly import System
+from statewright.functions.workers.ray_link import RayStatus
 from statewright.stores.protocol import STATUSES
 
 
@@ -56,6 +58,9 @@ async def _samples_of(system: System) -> Iterable[Sample]:
     )
     samples.append(Sample("statewright_heavy_steps_total", "counter", words, heavy))
     samples += published(app.services.metrics)
+    functions = app.services.make.found(build_functions)
+    if functions is not None and functions.invoker.ray is not None:
+        samples += _of_ray(functions.invoker.ray.status)
     is_default = system.regions is not None
     for name, value in found.items():
         # The store counts open executions of all places together.
@@ -67,6 +72,19 @@ async def _samples_of(system: System) -> Iterable[Sample]:
         return of_all + samples
     place = {"region": app.config.region} | ({"account": app.account} if app.account else {})
     return [replace(sample, labels={**place, **sample.labels}) for sample in samples]
+
+
+def _of_ray(status: RayStatus) -> list[Sample]:
+    """The figures of the Ray cluster on which handlers run."""
+    return [
+        Sample("statewright_ray_connected", "gauge", "1 while the Ray cluster answers.", status.state == "connected"),
+        Sample("statewright_ray_nodes", "gauge", "Living nodes of the Ray cluster.", status.nodes),
+        Sample("statewright_ray_losses_total", "counter", "Times that the Ray cluster was lost.", status.losses),
+        Sample(
+            "statewright_ray_handlers_lost_total", "counter", "Invocations lost with a Ray actor, node or cluster.",
+            status.workers_lost,
+        ),
+    ]  # fmt: skip
 
 
 def resident_bytes() -> int:

@@ -99,6 +99,8 @@ def examine(data: Path, settings: str | None, endpoint: str | None) -> Iterator[
         yield check_invented(server.facts["invented"])
     if server.facts.get("lagging"):
         yield check_lagging(server.facts["lagging"])
+    if server.facts.get("ray"):
+        yield check_ray(server.facts["ray"])
     yield check_aws_cli()
 
 
@@ -197,6 +199,7 @@ def check_server(option: str | None) -> Check:
     facts["bucket"] = found.get("bucket")
     facts["invented"] = found.get("invented", [])
     facts["lagging"] = found.get("lagging", [])
+    facts["ray"] = found.get("ray")
     if found.get("store") == "damaged":
         return Check("server", "problem", f"{where}: its store is damaged", "stop it and restore a backup", facts)
     if found["status"] == "no lease":
@@ -264,7 +267,15 @@ def check_credentials(config: Config, settings: Path) -> Check:
 def check_isolation(config: Config) -> Check:
     """Check how handlers are kept from the server and the machine, and why they are not kept better."""
     from statewright.functions.workers.isolation import CannotIsolate, isolation
+    from statewright.functions.workers.ray_link import NoRay, check_installed
 
+    if config.functions.backend == "ray":
+        try:
+            check_installed(config.ray)
+        except NoRay as problem:
+            return Check("isolation", "problem", str(problem), facts={"level": None})
+        words = f"handlers run on the Ray cluster at {config.ray.address}, not fenced by namespaces"
+        return Check("isolation", "note", words, facts={"level": "ray"})
     try:
         found = isolation(config.functions.isolation)
     except CannotIsolate as problem:
@@ -360,6 +371,17 @@ def check_lagging(found: list[dict[str, Any]]) -> Check:
     said = [f"the mapping {one['mapping']} is {one['behindSeconds']} s behind its stream" for one in found]
     hint = f"look at it: statewright aws lambda get-event-source-mapping --uuid {found[0]['mapping']}"
     return Check("streams", "note", "; ".join(said), hint, {"mappings": found})
+
+
+def check_ray(found: dict[str, Any]) -> Check:
+    """The Ray cluster on which the server runs handlers."""
+    if found["state"] == "lost":
+        hint = "invocations fail until it is back; the server tries again by itself"
+        return Check("ray", "problem", found.get("problem", "the Ray cluster is lost"), hint, found)
+    if found["state"] != "connected":
+        return Check("ray", "note", f"the server connects to the Ray cluster at {found['address']}", facts=found)
+    words = f"{found['nodes']} nodes with {found['cpus']:g} CPUs at {found['address']}, Ray {found['ray']}"
+    return Check("ray", "ok", words, facts=found)
 
 
 def check_integrations(config: Config) -> Check:

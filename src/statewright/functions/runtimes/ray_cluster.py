@@ -192,7 +192,7 @@ def _remote_host(ray: Any) -> type:
 
 
 async def _answer(reference: Awaitable[Any]) -> Any:
-    """What a method of an actor returned. Raises: Lost."""
+    """The result of a method of an actor. Raises: Lost."""
     try:
         return await reference
     except Exception as problem:

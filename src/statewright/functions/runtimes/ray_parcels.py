@@ -1,4 +1,4 @@
-"""What a Ray node gets before it runs handlers: the programs of workers as one zip, named by its content.
+"""The programs of workers as one zip, named by its content: each Ray node gets it before it runs handlers.
 
 Packages of code travel the same way, under their own SHA-256. Loaded by the server and by `ray_bridge.py`, which make
 the same zip from the same files; it uses the standard library alone.

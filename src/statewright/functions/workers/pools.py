@@ -231,7 +231,9 @@ class Pool:
         try:
             await worker.start()
         except OSError as problem:
-            log.warning("no worker can be started: %s", problem)
+            if not plan.is_remote:
+                # What is wrong with a cluster is logged once, by the link to it.
+                log.warning("no worker can be started: %s", problem)
             self.workers.discard(worker)
             self.pools.count -= 1
             self.pools.by_number.pop(worker.number, None)

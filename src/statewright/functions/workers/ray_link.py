@@ -1,7 +1,7 @@
 """The server's link to a Ray cluster: the process of `runtimes/ray_bridge.py`, as a fork server that is started anew.
 
-Owns starting the process, and again after a pause when it or the cluster is gone; what is known of the cluster; and the
-plans of workers on it. Ray is not imported here: a server without `backend = "ray"` never starts the process.
+Owns starting the process, and again after a pause when it or the cluster is gone; the last known state of the cluster;
+and the plans of workers on it. Ray is not imported here: a server without `backend = "ray"` never starts the process.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Final
 import orjson
 
 from statewright.clock import Clock, Timer
-from statewright.config_ray import RayNeeds, RaySettings
+from statewright.config_tables import RayNeeds, RaySettings
 from statewright.functions.records import Configuration
 from statewright.functions.runtimes import ray_parcels
 from statewright.functions.runtimes.ray_host import PATH_MARK
@@ -54,7 +54,7 @@ def check_installed(settings: RaySettings) -> None:
 
 @dataclass(slots=True)
 class RayStatus:
-    """What is known of the cluster. `state` is `unused`, `connecting`, `connected` or `lost`.
+    """The state of the cluster as the bridge reported it. `state` is `unused`, `connecting`, `connected` or `lost`.
 
     `problem` says why it is lost; `losses` counts the ends of connections, `workers_lost` those of workers.
     """

@@ -19,7 +19,7 @@ from statewright.cli.local.schemas.words import (
     whole,
 )
 from statewright.config import AUTHORISATIONS, ISOLATIONS, MOST_TIME_SCALE, TOKEN_METHODS, Connection
-from statewright.config_tables import LOGINS, PAYLOADS, PROJECT, TABLES
+from statewright.config_tables import BACKENDS, LOGINS, PAYLOADS, PROJECT, TABLES
 from statewright.limits import API_RATES, PROFILES, Limits
 from statewright.payload import JsonObject
 
@@ -57,7 +57,11 @@ def schema() -> JsonObject:
             "Waits take so many times as long; 0 skips them.",
             {"type": "number", "minimum": 0, "maximum": MOST_TIME_SCALE},
         ),
-        "jobs": about("How ECS tasks and Batch jobs run.", record({"engine": TEXT, "slots": whole(), "images": TEXTS})),
+        "jobs": about(
+            "How ECS tasks and Batch jobs run.",
+            record({"engine": TEXT, "slots": whole(), "images": TEXTS, "backend": one_of(["local"])}),
+        ),
+        "ray": about("The Ray cluster on which handlers run, if the backend of functions is ray.", _ray()),
         "http": about("Exceptions to what is refused over HTTP.", record({"origins": NAMES, "allow": NAMES})),
         "console": about(
             "Who has to sign in to the console, and what it shows of payloads.",
@@ -112,6 +116,16 @@ def _limits() -> JsonObject:
     return either(one_of(sorted(PROFILES)), record(own))
 
 
+def _ray() -> JsonObject:
+    number: JsonObject = {"type": "number", "minimum": 0}
+    needs: JsonObject = {"num_cpus": number, "num_gpus": number, "memory": whole(), "resources": by_name(number)}
+    absolute: JsonObject = {"type": "string", "pattern": "^(/|$)"}
+    about_cluster: JsonObject = {
+        "address": TEXT, "folder": absolute, "endpoint": TEXT, "python": absolute, "functions": by_name(record(needs)),
+    }  # fmt: skip
+    return record({**about_cluster, **needs})
+
+
 def _functions() -> JsonObject:
     """Settings of all functions, beside a table for each function."""
     absolute: JsonObject = {"type": "string", "pattern": "^/"}
@@ -120,6 +134,7 @@ def _functions() -> JsonObject:
         "properties": {
             "isolation": about("How handlers are kept from the machine.", one_of(ISOLATIONS)),
             "visible": about("Folders that handlers see.", listed(absolute)),
+            "backend": about("Where handlers run.", one_of(BACKENDS)),
             "node_modules": about("The folder with the SDK for JavaScript.", {"type": "string", "pattern": "^(/|$)"}),
         },
         "additionalProperties": TABLES["functions"].schema,

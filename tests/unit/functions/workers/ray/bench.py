@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from statewright.config import Config, FunctionSettings
-from statewright.config_ray import RayNeeds, RaySettings
+from statewright.config_tables import RayNeeds, RaySettings
 from statewright.functions.workers import ray_link
 from statewright.functions.workers.fork_servers import RUNTIMES
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from statewright.config_ray import RayNeeds
+from statewright.config_tables import RayNeeds
 from statewright.functions.definitions import Code
 from statewright.functions.functions import Functions
 from statewright.functions.workers.pools import Pool
