@@ -9,6 +9,7 @@ NODE := $(VENV)/node
 CLIENTS := $(VENV)/clients
 NODE_CLIENTS := $(VENV)/node-clients
 SAM := $(VENV)/sam
+RAY := $(VENV)/ray
 CONSOLE := $(VENV)/console
 # Plugins are named, because one that is found by itself has its whole package compiled anew by each process of pytest:
 # the product, whose plugin is named in pyproject.toml.
@@ -89,6 +90,9 @@ $(CLIENTS)/.ready: tests/clients/requirements.lock | $(READY)
 $(SAM)/.ready: tests/clients/sam/requirements.lock | $(READY)
 	$(call APART,$(SAM),the SAM CLI: 300 MB)
 
+$(RAY)/.ready: tests/e2e/ray/requirements.lock | $(READY)
+	$(call APART,$(RAY),Ray: 290 MB)
+
 # What bundles, checks and drives the console's page.
 $(CONSOLE)/.ready: tests/console/package.json tests/console/package-lock.json | $(READY)
 	$(call NPM,$(CONSOLE),the console's page)
@@ -108,7 +112,7 @@ test: $(READY) $(NODE)/.ready $(CONSOLE)/.ready lint ## Run ruff, mypy and the t
 	@$(if $(COVERAGE),rm -f .coverage,true)
 	@$(PYTEST) -n logical --maxprocesses=8 -m "not slow" $(MEASURE)
 
-test-slow: $(READY) $(NODE)/.ready $(CLIENTS)/.ready $(SAM)/.ready $(NODE_CLIENTS)/.ready $(CONSOLE)/.ready ## Run what `test` leaves out: kill storms, real clients, reference systems in real time, thousands of seeds
+test-slow: $(READY) $(NODE)/.ready $(CLIENTS)/.ready $(SAM)/.ready $(RAY)/.ready $(NODE_CLIENTS)/.ready $(CONSOLE)/.ready ## Run what `test` leaves out: kill storms, real clients, reference systems in real time, thousands of seeds
 	@STATEWRIGHT_TEST_THOROUGH=1 $(PYTEST) -n logical --maxprocesses=8 -m "slow or scaled" $(MEASURE) $(if $(COVERAGE),--cov-append)
 	@$(if $(COVERAGE),$(BIN)/python -m coverage json -q -o coverage.json && $(BIN)/python -m tests.coverage_gate coverage.json,true)
 
@@ -166,13 +170,14 @@ bench: $(READY) ## Measure the interpreter, the expressions and the compiler
 
 LOCK := uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header
 
-lock: ## Resolve the lock files anew: requirements.lock, requirements-demo.lock, those of tests/clients (needs uv)
-	@$(LOCK) pyproject.toml --all-extras -o requirements.lock
+lock: ## Resolve the lock files anew: requirements.lock, requirements-demo.lock, those of tests/clients and of Ray (needs uv)
+	@$(LOCK) pyproject.toml $(addprefix --extra ,postgres aws jwt parquet test dev) -o requirements.lock
 	@$(LOCK) pyproject.toml --group demo --constraint requirements.lock -o requirements-demo.lock
 	@$(LOCK) pyproject.toml --extra postgres --group demo --group standby --constraint requirements.lock -o requirements-standby.lock
 	@$(LOCK) pyproject.toml --extra postgres --extra jwt --constraint requirements.lock -o requirements-image.lock
 	@$(LOCK) tests/clients/requirements.in -o tests/clients/requirements.lock
 	@$(LOCK) tests/clients/sam/requirements.in -o tests/clients/sam/requirements.lock
+	@$(LOCK) tests/e2e/ray/requirements.in -o tests/e2e/ray/requirements.lock
 
 clean: ## Remove what the tasks made
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks .coverage coverage.json .fuzz

@@ -20,6 +20,8 @@ from ray_bridge import Actor, Lost, Message, Reply, Unreachable  # type: ignore[
 
 REACH_SECONDS: Final = 5.0
 """How long the port of a cluster may take to accept a connection."""
+ASK_SECONDS: Final = 0.5
+"""Time between two looks at the head's port while it is asked for the nodes."""
 THREADS: Final = 8
 """Methods of one actor that may run at the same time."""
 MIB: Final = 1024 * 1024
@@ -106,7 +108,10 @@ class RayCluster:
             return f"the Ray cluster at {self._address} has another version of Ray or Python than this server: {words}"
         if self._address == "auto":
             return f'no Ray cluster runs on this machine (address = "auto" under [ray]): {words[:300]}'
-        return f"the Ray cluster at {self._address} cannot be used: {words[:500]}"
+        hint = (
+            "" if os.environ.get("RAY_AUTH_MODE") else "; one with tokens needs RAY_AUTH_MODE=token here, and its token"
+        )
+        return f"the Ray cluster at {self._address} cannot be used: {words[:500]}{hint}"
 
     async def _reach(self) -> None:
         """Connect to the head's port and close: answers within a moment when the head is gone."""
@@ -120,10 +125,14 @@ class RayCluster:
         writer.close()
 
     async def look(self) -> Message:
-        if self._head is not None:
-            await self._reach()
+        asking = asyncio.ensure_future(asyncio.to_thread(self.ray.nodes))
+        while not asking.done():
+            if self._head is not None:
+                # Ray asks a head that is gone again and again, for a minute.
+                await self._reach()
+            await asyncio.wait({asking}, timeout=ASK_SECONDS)
         try:
-            nodes = await asyncio.to_thread(self.ray.nodes)
+            nodes = asking.result()
         except Exception as problem:
             raise Unreachable(self._reason(problem)) from None
         self._nodes = [node for node in nodes if node["Alive"]]
