@@ -40,6 +40,7 @@ NOT_RUN: Final = (
     NotRun("docs/architecture.md", "", "drawings"),
     NotRun("docs/benchmarks.md", "", "measurements take minutes on a quiet machine"),
     NotRun("docs/moving.md", "$ statewright", "needs PostgreSQL: tests/e2e/test_move.py"),
+    NotRun("docs/ray.md", "", "needs a Ray cluster: tests/e2e/test_ray.py"),
     NotRun("docs/phases.md", "", "drawings made from the code: tests/architecture/test_documents.py"),
     NotRun("docs/cli.md", "FILE:LINE:COLUMN", "the form of a line"),
     NotRun(

@@ -27,7 +27,7 @@ from tests.unit.cli.stub_server import PREFIX, StubServer
 
 BREAKS = "\"'@><=;|&(:"
 FREE = {
-    "ARN", "AWS-COMMAND...", "ATTRIBUTE=VALUE...", "GLOB", "ID", "INSTANT", "KEY=VALUE", "KEY=a,b,c", "N",
+    "ADDRESS", "ARN", "AWS-COMMAND...", "ATTRIBUTE=VALUE...", "GLOB", "ID", "INSTANT", "KEY=VALUE", "KEY=a,b,c", "N",
     "NAME", "NAME=JSON", "NAME=TEXT", "NAME=VALUE", "NAME: VALUE", "PATTERN", "RATE", "SECONDS", "STATE", "STORE",
     "TEXT", "TIME", "URL", "UUID", "ZONE", "[AFTER]", "[BEFORE]", "[METHOD] PATH", "[NAME]...",
 }  # fmt: skip
