@@ -20,11 +20,13 @@ from statewright.config_tables import (
     ConsoleSettings,
     HttpSettings,
     JobSettings,
+    LogExportSettings,
     ProjectSettings,
     RaySettings,
     checked_console,
     checked_http,
     checked_jobs,
+    checked_logs,
     checked_project,
     checked_ray,
     checked_tables,
@@ -129,6 +131,7 @@ class Config:
     jobs: JobSettings = field(default_factory=JobSettings)
     http: HttpSettings = field(default_factory=HttpSettings)
     console: ConsoleSettings = field(default_factory=ConsoleSettings)
+    logs: LogExportSettings = field(default_factory=LogExportSettings)
     issuers: Mapping[str, str] = field(default_factory=dict)
     functions: FunctionSettings = field(default_factory=FunctionSettings)
     ray: RaySettings = field(default_factory=RaySettings)
@@ -420,6 +423,10 @@ def _http(reader: _Reader, config: Config, value: object) -> Config:
     return replace(config, http=checked_http(reader, value))
 
 
+def _logs(reader: _Reader, config: Config, value: object) -> Config:
+    return replace(config, logs=checked_logs(reader, value))
+
+
 def _console(reader: _Reader, config: Config, value: object) -> Config:
     return replace(config, console=checked_console(reader, value))
 
@@ -496,6 +503,7 @@ _SETTINGS: Final[dict[str, Callable[[_Reader, Config, object], Config]]] = {
     "jobs": _jobs,
     "http": _http,
     "console": _console,
+    "logs": _logs,
     "issuers": _issuers,
     "ray": _ray,
     "extensions": _extensions,

@@ -1,8 +1,8 @@
 """Tables of `statewright.toml`: their settings, and the form of each.
 
 Those that make a folder a project: queues, tables, topics, buckets, schedules, functions and machines by name, and
-`[project]` itself. And some of the server's own: `[jobs]`, `[http]`, `[ray]`, and `[console]`, which says who has to
-sign in to the console, and what it shows of payloads; the rest is in `config.py`.
+`[project]` itself. And some of the server's own: `[jobs]`, `[http]`, `[ray]`, `[logs]`, and `[console]`, which says who
+has to sign in to the console, and what it shows of payloads; the rest is in `config.py`.
 
 Leaves the use of project tables to `projects/folder.py`, what a pattern of redaction hides to `console/redaction.py`,
 who signs in to `console/signing_in/sign_in.py`, and reporting a mistake with its line to `config.py`.
@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NoReturn, Protocol
+from urllib.parse import urlsplit
 
 from statewright.payload import Json, JsonMapping, JsonObject
 
@@ -456,3 +457,55 @@ def _needs(reader: Reader, keys: Keys, given: JsonMapping, default: RayNeeds) ->
             if name in taken:
                 reader.refuse((*keys, "resources", name), f"has a key of its own: {taken[name]}")
     return RayNeeds(cpus, gpus, memory, resources)
+
+
+# ---------------------------------------------------------------------- logs
+
+FROM_ENVIRONMENT: Final = "environment"
+"""The value of `otlp` that lets the variables of OpenTelemetry say where logs are exported to."""
+_HEADER_VALUE: Final = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+_OWN_HEADERS: Final = frozenset({"content-type", "content-encoding", "content-length", "transfer-encoding", "host"})
+
+
+@dataclass(frozen=True, slots=True)
+class LogExportSettings:
+    """The export of logs by OTLP: the address of a collector, or `FROM_ENVIRONMENT`; empty for none. And headers."""
+
+    otlp: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+def is_web_address(text: str) -> bool:
+    """True for an address over HTTP without a user, a query or a fragment."""
+    try:
+        parts = urlsplit(text)
+        return (
+            parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and parts.username is None
+            and not parts.query and not parts.fragment and text.isprintable() and " " not in text
+        )  # fmt: skip
+    except ValueError:
+        return False
+
+
+def is_header(name: str, value: str) -> bool:
+    """True for a header that requests to a collector may have beside those that they need."""
+    is_free = bool(_HEADER.fullmatch(name)) and name.lower() not in _OWN_HEADERS
+    return is_free and bool(_HEADER_VALUE.fullmatch(value))
+
+
+def checked_logs(reader: Reader, value: object) -> LogExportSettings:
+    """`[logs]`. Raises: ConfigError."""
+    table = reader.table(("logs",), value, ("otlp", "headers"))
+    address = reader.text(("logs", "otlp"), table.get("otlp", ""), 'an address such as "http://collector:4318"')
+    if address not in ("", FROM_ENVIRONMENT) and not is_web_address(address):
+        reader.refuse(
+            ("logs", "otlp"),
+            f'must be an address such as "http://collector:4318", or "{FROM_ENVIRONMENT}", not {address!r}',
+        )
+    headers = reader.texts(("logs", "headers"), table.get("headers", {}))
+    for name, given in headers.items():
+        if not is_header(name, given):
+            reader.refuse(("logs", "headers", name), "is no header that requests to a collector may have")
+    if headers and not address:
+        reader.refuse(("logs", "headers"), 'need the address of a collector: otlp = "http://collector:4318"')
+    return LogExportSettings(address.rstrip("/"), headers)

@@ -165,6 +165,7 @@ async def _serve(
         raise CannotServe(NO_BUCKET)
     origins = _origins_of(options)
     operations.load_all()
+    _check_log_export(options.config)
     try:
         isolation = await asyncio.to_thread(isolate, options.config)
     except (CannotIsolate, NoRay) as problem:
@@ -436,6 +437,17 @@ def _origins_of(options: ServerOptions) -> frozenset[str]:
             "or in origins under [http]"
         )
     return origins
+
+
+def _check_log_export(config: Config) -> None:
+    """Refuse a destination of logs that cannot be used. Raises: CannotServe."""
+    if config.logs.otlp:
+        from statewright.log_export.settings import CannotExport, destination_of
+
+        try:
+            destination_of(config.logs, os.environ)
+        except CannotExport as problem:
+            raise CannotServe(str(problem)) from None
 
 
 def _listen(options: ServerOptions) -> socket:

@@ -41,6 +41,7 @@ LAYERS = [
     ["events"],
     ["topics", "alarms", "log_filters"],
     ["integrations"],
+    ["log_export"],
     ["apis"],
     ["projects"],
     ["stacks"],

@@ -23,6 +23,7 @@ from statewright.api.apigatewayv2 import door
 from statewright.api.calls.forwarding import Forwarding
 from statewright.api.errors import internal_error
 from statewright.api.lambda_.service import build_event_sources, build_functions
+from statewright.api.logs.service import build_log_sender
 from statewright.api.operations import App, Call, find, perform, registered, waits_for_events
 from statewright.api.prometheus import CONTENT_TYPE as METRICS_TYPE
 from statewright.api.prometheus import CallCounters, Sample, render
@@ -325,6 +326,9 @@ class Api:
             functions = self.app.services.make.found(build_functions)
             if functions is not None and functions.invoker.ray is not None:
                 state["ray"] = functions.invoker.ray.status.shown()
+            sender = self.app.services.make.found(build_log_sender)
+            if sender is not None:
+                state["log_export"] = sender.state
             sources = self.app.services.make.found(build_event_sources)
             if sources is not None and (lagging := sources.lagging()):
                 state["lagging"] = lagging

@@ -34,7 +34,13 @@ from statewright.api.iam.service import build_identities
 from statewright.api.lambda_.service import SERVICE as LAMBDA
 from statewright.api.lambda_.service import build_event_sources, build_functions
 from statewright.api.logs.service import SERVICE as LOGS
-from statewright.api.logs.service import build_log_extents, build_log_filters, build_log_groups
+from statewright.api.logs.service import (
+    build_log_export,
+    build_log_extents,
+    build_log_filters,
+    build_log_groups,
+    build_log_sender,
+)
 from statewright.api.own.service import SERVICE as STATEWRIGHT
 from statewright.api.own.service import build_console_sessions
 from statewright.api.pipes.service import SERVICE as PIPES
@@ -139,6 +145,9 @@ class Services:
     make: Building
 
     metrics = Built(build_metrics)
+    # It stops last, so that what others write while they stop is exported.
+    log_sender = Built(build_log_sender)
+    log_export = Built(build_log_export)
     all_objects = Built(build_all_objects)
     objects = Built(build_objects)
     object_notices = Built(build_object_notices)
@@ -188,8 +197,11 @@ class Services:
                 yield part
 
 
-OF_ALL: Final = frozenset({build_all_objects, build_lifecycles, build_sessions, build_console_sessions})
-"""The functions of the parts that all accounts have in common: names of buckets and access keys are global."""
+OF_ALL: Final = frozenset(
+    {build_all_objects, build_lifecycles, build_sessions, build_console_sessions, build_log_sender}
+)
+"""The functions of the parts that all accounts have in common: names of buckets and access keys are global,
+and there is one collector."""
 SHARED: Final = OF_ALL | {build_objects, build_identities}
 """The functions of the parts that all regions of an account have in common."""
 

@@ -8,13 +8,18 @@ import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from statewright.api.http.listening import Listener
 from statewright.api.lambda_.service import build_functions
+from statewright.api.logs.service import build_log_sender
 from statewright.api.prometheus import Sample, published
 from statewright.assembly import System
 from statewright.functions.workers.ray_link import RayStatus
 from statewright.stores.protocol import STATUSES
+
+if TYPE_CHECKING:
+    from statewright.log_export.sending import Sender
 
 
 async def samples(system: System, listens: Listener, *more: Sample) -> Iterable[Sample]:
@@ -23,8 +28,10 @@ async def samples(system: System, listens: Listener, *more: Sample) -> Iterable[
     groups = system.engine.store.figures()
     connections = listens.server_state
     of_places = [sample for one in system.all() for sample in await _samples_of(one)]
+    sender = system.app.services.make.found(build_log_sender)
     return [
         *of_places,
+        *(_of_log_export(sender) if sender is not None else ()),
         Sample("statewright_store_groups_total", "counter", "Groups of writes that were committed.", groups.groups),
         Sample("statewright_store_jobs_total", "counter", "Writes in these groups.", groups.jobs),
         Sample("statewright_store_seconds_total", "counter", "Time that these groups took.", groups.seconds_total),
@@ -85,6 +92,18 @@ def _of_ray(status: RayStatus) -> list[Sample]:
             status.workers_lost,
         ),
     ]  # fmt: skip
+
+
+def _of_log_export(sender: Sender) -> list[Sample]:
+    """The figures of the export of logs."""
+    refused = "Log records that the collector refused."
+    gaps = "Times that log files were deleted before they were exported."
+    return [
+        Sample("statewright_log_export_up", "gauge", "1 while the collector of logs accepts records.", sender.is_up),
+        Sample("statewright_log_export_records_total", "counter", "Log records exported.", sender.exported),
+        Sample("statewright_log_export_dropped_total", "counter", refused, sender.dropped),
+        Sample("statewright_log_export_gaps_total", "counter", gaps, sender.gaps),
+    ]
 
 
 def resident_bytes() -> int:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -36,7 +36,8 @@ from statewright.log_filters.records import (
 from statewright.log_filters.transformations import Counting, Observation, check, invalid
 from statewright.metrics.recorder import Recorder
 from statewright.payload import JsonMapping
-from statewright.records.log_files import Lane, Line, Place, backwards, forwards
+from statewright.records.log_files import Line
+from statewright.records.log_following import ends, new_lines
 from statewright.records.log_groups import OF_FUNCTIONS, LogGroups
 from statewright.stores.entries import Entries
 from statewright.stores.protocol import CatalogueStore, EntryRow
@@ -234,7 +235,7 @@ class LogFilters:
         found = self._followed.get(group)
         if found is None:
             lanes = await self._log_groups.lanes(group)
-            found = _Followed(LogPlaces(group, await self._log_groups.work(_ends, lanes)))
+            found = _Followed(LogPlaces(group, await self._log_groups.work(ends, lanes)))
             found = self._followed.setdefault(group, found)
         return found
 
@@ -287,16 +288,16 @@ class LogFilters:
         """Give new events to the filters of a group, whose lock is held. Raises: StoreError."""
         while followed.counting or followed.delivering:
             lanes = await self._log_groups.lanes(followed.places.group)
-            lines, places = await self._log_groups.work(_new_lines, lanes, followed.places.places)
-            if not lines:
+            news = await self._log_groups.work(new_lines, lanes, followed.places.places, READ_BYTES)
+            if not news.lines:
                 return
-            found, payloads = await self._log_groups.work(self._filtered, followed, lines)
+            found, payloads = await self._log_groups.work(self._filtered, followed, news.lines)
             now_ms = self._clock.now_ms()
             deliveries = [
                 Delivery(self._deliveries.next_number(), {"Arn": arn}, payload, now_ms, now_ms)
                 for arn, payload in payloads
             ]
-            moved = replace(followed.places, places=places)
+            moved = replace(followed.places, places=news.places)
             if not await self._deliveries.accept(deliveries, [LOG_PLACES.row(moved)]):
                 log.warning("another process reads the events of %s", followed.places.group)
                 return
@@ -326,42 +327,3 @@ def _too_many() -> ApiError:
 
 def _missing(kind: str) -> ApiError:
     return ApiError("ResourceNotFoundException", f"The specified {kind} filter does not exist.")
-
-
-def _ends(lanes: Sequence[Lane]) -> dict[str, Sequence[int]]:
-    """The places behind the last events of lanes."""
-    found: dict[str, Sequence[int]] = {}
-    for lane in lanes:
-        last = next(backwards(lane, None), None)
-        if last is not None:
-            found[lane.stream] = last.end
-    return found
-
-
-def _new_lines(
-    lanes: Sequence[Lane], places: Mapping[str, Sequence[int]]
-) -> tuple[list[Line], dict[str, Sequence[int]]]:
-    """Events behind places, and the places behind them."""
-    found: list[Line] = []
-    reached: dict[str, Sequence[int]] = {lane.stream: places[lane.stream] for lane in lanes if lane.stream in places}
-    size = 0
-    for lane in lanes:
-        for line in forwards(lane, _place(lane, places.get(lane.stream)), None):
-            found.append(line)
-            reached[lane.stream] = line.end
-            size += len(line.event.message)
-            if size >= READ_BYTES:
-                return found, {**places, **reached}
-    return found, reached
-
-
-def _place(lane: Lane, place: Sequence[int] | None) -> Place | None:
-    """The place to read a lane from; None if its file was emptied, or replaced by one that got the same inode."""
-    if place is None:
-        return None
-    for path in lane.paths:
-        with contextlib.suppress(OSError):
-            status = path.stat()
-            if status.st_ino == place[0] and status.st_size < place[1]:
-                return None
-    return place[0], place[1]

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from typing import TYPE_CHECKING, Final
 
+from statewright import __version__, chance
 from statewright.api.building import Building
 from statewright.api.lambda_.service import build_functions
 from statewright.api.service import APART, JSON, Service
 
 if TYPE_CHECKING:
+    from statewright.log_export.exporting import LogExport
+    from statewright.log_export.sending import Sender
     from statewright.log_filters.filters import LogFilters
     from statewright.records.log_groups import LogGroups
     from statewright.records.log_reading import Extents
@@ -65,3 +70,40 @@ def build_log_filters(make: Building) -> LogFilters:
     )
     ground.engine.history_log.logs.subscribe(filters.writing)
     return filters
+
+
+def build_log_sender(make: Building) -> Sender | None:
+    """Build the way to the collector of logs; None if the settings name none. Raises: CannotExport."""
+    ground = make.ground
+    if not ground.config.logs.otlp:
+        return None
+    from statewright.log_export.sending import Sender
+    from statewright.log_export.settings import destination_of
+
+    destination = destination_of(ground.config.logs, os.environ)
+    return Sender(destination, ground.clock) if destination is not None else None
+
+
+def build_log_export(make: Building) -> LogExport | None:
+    """Build the export of log events, which follows all that write to a group; None without a collector."""
+    sender = make(build_log_sender)
+    if sender is None:
+        return None
+    from statewright.log_export.exporting import LogExport
+    from statewright.log_export.places import PlaceFiles
+    from statewright.log_export.settings import SERVICE
+
+    ground, host = make.ground, socket.gethostname()
+    resource = {
+        "service.name": SERVICE,
+        "service.version": __version__,
+        # The same after a restart of the server on its folder.
+        "service.instance.id": chance.uuid_of_name(f"{host}{ground.data.absolute() if ground.data else ''}"),
+        "host.name": host,
+        **sender.destination.attributes,
+        "cloud.region": ground.config.region,
+        "cloud.account.id": ground.config.account,
+    }
+    export = LogExport(make(build_log_groups), ground.clock, sender, resource, PlaceFiles(ground.data))
+    ground.engine.history_log.logs.subscribe(export.writing)
+    return export

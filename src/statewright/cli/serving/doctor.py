@@ -101,6 +101,8 @@ def examine(data: Path, settings: str | None, endpoint: str | None) -> Iterator[
         yield check_lagging(server.facts["lagging"])
     if server.facts.get("ray"):
         yield check_ray(server.facts["ray"])
+    if server.facts.get("logExport"):
+        yield check_log_export(server.facts["logExport"])
     yield check_aws_cli()
 
 
@@ -200,6 +202,7 @@ def check_server(option: str | None) -> Check:
     facts["invented"] = found.get("invented", [])
     facts["lagging"] = found.get("lagging", [])
     facts["ray"] = found.get("ray")
+    facts["logExport"] = found.get("log_export")
     if found.get("store") == "damaged":
         return Check("server", "problem", f"{where}: its store is damaged", "stop it and restore a backup", facts)
     if found["status"] == "no lease":
@@ -382,6 +385,18 @@ def check_ray(found: dict[str, Any]) -> Check:
         return Check("ray", "note", f"the server connects to the Ray cluster at {found['address']}", facts=found)
     words = f"{found['nodes']} nodes with {found['cpus']:g} CPUs at {found['address']}, Ray {found['ray']}"
     return Check("ray", "ok", words, facts=found)
+
+
+def check_log_export(state: str) -> Check:
+    """The export of logs by OTLP."""
+    facts = {"state": state}
+    if state == "away":
+        hint = "see the server's log for the reason; events wait in their files until these are rotated"
+        return Check("log export", "problem", "the collector does not answer, or is overloaded", hint, facts)
+    if state == "refused":
+        hint = "see the server's log for the reason, which may be the address or the headers under [logs]"
+        return Check("log export", "problem", "the collector refuses log records, and they are dropped", hint, facts)
+    return Check("log export", "ok", "the collector accepts log records", facts=facts)
 
 
 def check_integrations(config: Config) -> Check:

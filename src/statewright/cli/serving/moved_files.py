@@ -21,6 +21,7 @@ from statewright.errors import StoreError
 from statewright.files.data_folder import FOLDER_MODE, folders
 from statewright.files.whole import sync_folder, write_bytes
 from statewright.functions.functions import CODE
+from statewright.log_export.places import FOLDER as OTLP
 from statewright.objects.bodies import file_name
 from statewright.stores import fail_points
 from statewright.stores.sqlite.file import FILE_NAME, LOCK_NAME, UNFINISHED, FolderLock, unfinished_from
@@ -28,7 +29,7 @@ from statewright.stores.transfer.rows import Rows, counted
 
 MOVED: Final = (OBJECTS, "functions", "jobs", "logs", "metrics", "node-sdk", "simulations", "regions", "accounts")
 """Names in a data folder that belong to its store."""
-LEFT: Final = (f"{FILE_NAME}*", LOCK_NAME, "volatile.sock", HELD, "restored", UNFINISHED, "store-id")
+LEFT: Final = (f"{FILE_NAME}*", LOCK_NAME, "volatile.sock", HELD, "restored", UNFINISHED, "store-id", OTLP)
 """Patterns of those that stay: the rows, and what is of one process."""
 
 
@@ -41,6 +42,9 @@ def _walked(data: Path, part: str) -> Iterator[str]:
     for folder, _, names in os.walk(data / part):
         place = Path(folder).relative_to(data)
         inner = _inside(place)
+        if inner == OTLP:
+            # Places in files of logs, which are other files once they are copied.
+            continue
         # Beside the packages is what was unpacked from them, which is done again when it is needed.
         packages = inner == CODE
         if not packages and inner.startswith(f"{CODE}/"):

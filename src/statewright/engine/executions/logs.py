@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 history = logging.getLogger("statewright.history")
 
 FATAL: Final = frozenset(("ExecutionAborted", "ExecutionFailed", "ExecutionTimedOut"))
-"""Source: developer guide, log levels for execution events; so is `_is_error`."""
+"""Source: developer guide, log levels for execution events; so is `is_error`."""
 MOST_TEXT_BYTES: Final = 248 * 1024
 """Longer inputs and outputs are cut. Source: developer guide, CloudWatch Logs payloads."""
 MOST_WAITING: Final = 100_000
@@ -60,10 +60,11 @@ class LogSettings:
         """True if the level includes history events of a type."""
         if self.level == "ALL":
             return True
-        return event_type in FATAL or (self.level == "ERROR" and _is_error(event_type))
+        return event_type in FATAL or (self.level == "ERROR" and is_error(event_type))
 
 
-def _is_error(event_type: str) -> bool:
+def is_error(event_type: str) -> bool:
+    """True for a type of history event that the level ERROR takes."""
     return event_type == "FailStateEntered" or event_type.endswith(("Failed", "TimedOut", "Aborted"))
 
 
@@ -184,7 +185,7 @@ class ExecutionLogs:
     def _write(self, settings: LogSettings, events: Sequence[HistoryEvent], arn: str, redrives: int) -> None:
         for event in events:
             record = record_of(event, arn, redrives, with_data=settings.with_data)
-            level = logging.INFO if event.type in FATAL or _is_error(event.type) else logging.DEBUG
+            level = logging.INFO if event.type in FATAL or is_error(event.type) else logging.DEBUG
             if history.isEnabledFor(level):
                 history.log(level, "%s", event.type, extra={"execution_arn": arn, "event": record})
             if self._folder is None:

@@ -75,6 +75,10 @@ def schema() -> JsonObject:
                 }
             ),
         ),
+        "logs": about(
+            "The collector that log events are exported to by OTLP.",
+            record({"otlp": {"type": "string", "pattern": "^(https?://.*|environment|)$"}, "headers": TEXTS}),
+        ),
         "issuers": about("Files with the keys (JWKS) of issuers of tokens, by issuer.", TEXTS),
         "extensions": about("Accept what only Statewright has in definitions.", TRUTH),
         "project": about("The project of this folder.", PROJECT.schema),

@@ -1,0 +1,1 @@
+"""Export of the events of log groups by OTLP."""

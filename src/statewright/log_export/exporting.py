@@ -1,0 +1,221 @@
+"""The export of the events of all log groups of one system: a reader that follows what is written to their files.
+
+1. Writers of a group announce that it has new events, as they do for filters. The group is noted, and a moment later
+   the events behind its place are read from its files and sent, together with those of other groups.
+2. Places move once the collector has accepted or refused a batch, and are kept in files then. So a server that was
+   killed repeats at most its last batch. What was written meanwhile is in the log files, and is read after the start.
+3. While the collector is away nothing is read. What rotation deletes until it is back is lost, and counted.
+
+Where the export has never run, it begins with what is written from then on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from statewright.background import Background
+from statewright.clock import Clock, Timer
+from statewright.errors import StoreError
+from statewright.log_export.encoding import Written, request_body
+from statewright.log_export.places import PlaceFiles
+from statewright.log_export.sending import AWAY, Sender
+from statewright.records.log_files import Lane
+from statewright.records.log_following import News, Places, ends, marked, new_lines, usable
+from statewright.records.log_groups import LogGroups
+
+DELAY_MS: Final = 1_000
+"""How long events wait for others. Source: OpenTelemetry specification, batch log record processor: 1 s."""
+MOST_RECORDS: Final = 1_000
+MOST_BYTES: Final = 1024 * 1024
+"""Of messages in one batch, before they are encoded; one message may be longer."""
+RETRY_MS: Final = 1_000
+LAST_MS: Final = 2_000
+"""Longest time that a stop waits for the last batches."""
+
+log = logging.getLogger("statewright.logs")
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Events to send, and the places behind them by group."""
+
+    written: list[Written]
+    places: dict[str, Places]
+    count: int = 0
+    is_full: bool = False
+
+
+class LogExport:
+    """Exports the events of the log groups of one system. `resource` are the attributes of its resource."""
+
+    def __init__(
+        self, groups: LogGroups, clock: Clock, sender: Sender, resource: Mapping[str, str], files: PlaceFiles
+    ) -> None:
+        self._groups = groups
+        self._clock = clock
+        self._sender = sender
+        self._resource = resource
+        self._files = files
+        self._places: dict[str, Places] = {}
+        self._noted: dict[str, None] = {}
+        self._timer: Timer | None = None
+        self._exporting: asyncio.Task[None] | None = None
+        self._is_running = False
+        self._background = Background("exporting log events")
+        groups.subscribe(self.written)
+
+    async def start(self) -> None:
+        """Find the places, and note all groups: they may have events that were not exported. Raises: StoreError."""
+        try:
+            known = await self._groups.work(self._files.load)
+            if known is None:
+                known = await self._begun()
+        except OSError as problem:
+            raise StoreError(f"the places of exported logs cannot be read or written: {problem}") from None
+        self._places = known
+        self._is_running = True
+        await self._note_all()
+
+    async def _begun(self) -> dict[str, Places]:
+        """The ends of all groups, which are kept: the export has never run here."""
+        found: dict[str, Places] = {}
+        for group in await self._groups.groups():
+            places = await self._groups.work(_ends, await self._groups.lanes(group.name))
+            if places:
+                found[group.name] = places
+                await self._groups.work(self._files.keep, group.name, places)
+        await self._groups.work(self._files.begin)
+        return found
+
+    async def _note_all(self) -> None:
+        for name in {**self._places, **{group.name: () for group in await self._groups.groups()}}:
+            self.written(name)
+
+    async def stop(self) -> None:
+        """Send what is left if the collector answers, within a bound; the next process continues with the rest."""
+        self._cancel_timer()
+        if self._is_running and self._sender.state != AWAY:
+            over = asyncio.Event()
+            bound = self._clock.call_at(self._clock.now_ms() + LAST_MS, over.set)
+            self._background.spawn(self._export_last()).add_done_callback(lambda _: over.set())
+            await over.wait()
+            bound.cancel()
+        self._is_running = False
+        self._cancel_timer()
+        await self._background.stop()
+
+    # ------------------------------------------------------------------ announcements
+
+    def written(self, group: str) -> None:
+        """Take note that a group may have new events."""
+        self._noted[group] = None
+        self._begin_after(DELAY_MS)
+
+    def writing(self, group: str) -> Callable[[], None]:
+        """Announce that a thread will write to a group; it calls the result when it has."""
+        busy, loop = self._clock.busy(), asyncio.get_running_loop()
+        busy.__enter__()
+
+        def written() -> None:
+            self.written(group)
+            busy.__exit__(None, None, None)
+
+        def done() -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(written)
+
+        return done
+
+    def _begin_after(self, milliseconds: int) -> None:
+        if self._is_running and self._timer is None and self._exporting is None:
+            self._timer = self._clock.call_at(self._clock.now_ms() + milliseconds, self._begin)
+
+    def _begin(self) -> None:
+        self._timer = None
+        self._exporting = self._background.spawn(self._export())
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    # ------------------------------------------------------------------ events
+
+    async def _export(self) -> None:
+        """Send what the noted groups have; groups that are noted meanwhile wait for the next time."""
+        delay_ms = DELAY_MS
+        try:
+            while await self._export_batch():
+                pass
+        except (StoreError, OSError) as problem:
+            log.warning("log events are exported later: %s", problem)
+            delay_ms = RETRY_MS
+        finally:
+            self._exporting = None
+        if self._noted:
+            self._begin_after(delay_ms)
+
+    async def _export_last(self) -> None:
+        if self._exporting is not None:
+            await asyncio.wait([self._exporting])
+        self._cancel_timer()
+        await self._note_all()
+        self._cancel_timer()
+        await self._export()
+
+    async def _export_batch(self) -> bool:
+        """Send one batch. True if there is more. Raises: StoreError, OSError, and then all of it is noted again."""
+        noted = list(self._noted)
+        batch = _Batch([], {})
+        try:
+            await self._fill(batch, noted)
+            if batch.count:
+                await self._sender.send(partial(request_body, self._resource, batch.written), batch.count)
+            for group, places in batch.places.items():
+                before, self._places[group] = self._places.get(group), places
+                if places != before:
+                    await self._groups.work(self._files.keep, group, places)
+                if not places:
+                    del self._places[group]
+        except (StoreError, OSError):
+            self._noted.update(dict.fromkeys(noted))
+            raise
+        return batch.is_full
+
+    async def _fill(self, batch: _Batch, noted: list[str]) -> None:
+        left_bytes = MOST_BYTES
+        for group in noted:
+            del self._noted[group]
+            lanes = await self._groups.lanes(group)
+            places = self._places.get(group, {})
+            news, lost = await self._groups.work(_read, lanes, places, left_bytes, MOST_RECORDS - batch.count)
+            if lost:
+                self._sender.note_gap(group, lost)
+                # Counted once, also if these events have to be read again.
+                self._places[group] = await self._groups.work(lambda: usable(lanes, places)[0])  # noqa: B023
+            if news.lines:
+                batch.written.append(Written(group, news.lines))
+                batch.count += len(news.lines)
+                left_bytes -= sum(len(line.event.message) for line in news.lines)
+            batch.places[group] = news.places
+            if news.has_more:
+                self._noted[group] = None
+                batch.is_full = True
+                return
+
+
+def _read(lanes: list[Lane], places: Places, most_bytes: int, most_lines: int) -> tuple[News, int]:
+    """Events behind places, with marked places behind them, and how many files were lost before they were read."""
+    places, lost = usable(lanes, places)
+    news = new_lines(lanes, places, most_bytes, most_lines)
+    news.places = marked(lanes, news.places)
+    return news, lost
+
+
+def _ends(lanes: list[Lane]) -> Places:
+    return marked(lanes, ends(lanes))
