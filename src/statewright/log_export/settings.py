@@ -1,4 +1,4 @@
-"""Where log events are exported to: the address, the headers and the resource, from settings and environment.
+"""The destination of exported log events: address, headers and resource, from settings and environment.
 
 The variables of OpenTelemetry are read only if the settings ask for them (`otlp = "environment"`): one that is set for
 another program must not send payloads away.

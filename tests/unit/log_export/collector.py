@@ -14,7 +14,7 @@ from tests.unit.integrations.stub import Asked, Reply, serving
 
 @dataclass
 class Collector:
-    """What came, and what is answered: `reply`, for as often as it says, then 200."""
+    """The requests, and the answers: `replies` one after the other, then `reply`."""
 
     url: str = ""
     asked: list[Asked] = field(default_factory=list)

@@ -69,6 +69,11 @@ def test_the_folder_of_a_server_on_postgresql_has_its_logs(tmp_path: Path):
     assert "of a server on PostgreSQL: its logs are here alone" in found.message
 
 
+@pytest.mark.parametrize(("state", "status"), [("exporting", "ok"), ("away", "problem"), ("refused", "problem")])
+def test_the_export_of_logs(state: str, status: str):
+    assert doctor.check_log_export(state).status == status
+
+
 @pytest.mark.parametrize(("content", "said"), [(b"x" * 5000, "damaged"), (None, "is a file")])
 def test_data_that_cannot_be_used(tmp_path: Path, content: bytes | None, said: str):
     folder = tmp_path / "data"
