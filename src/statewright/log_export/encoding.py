@@ -1,7 +1,8 @@
 """Events as an ExportLogsServiceRequest of OTLP, in JSON: no part of it needs more than dictionaries.
 
 Each stream is a resource of its own, as the semantic conventions have log groups and streams among the attributes of
-resources. Severity is given where a message says so: history of executions, Python's `[LEVEL]`, JSON with a level.
+resources. Severity is given where a message says so: history of executions, output of loggers of Python and
+Node.js, JSON with a level.
 
 Source: opentelemetry-proto, `logs.proto`, and "JSON Protobuf Encoding" of the OTLP specification (64-bit numbers are
 texts); semantic conventions, "AWS Logs", "Cloud", "Host", "Service", `log.record.uid`; logs data model, severity.
@@ -29,7 +30,8 @@ MOST_JSON: Final = 16_384
 """Longest message that is searched for its level."""
 _NS_PER_MS: Final = 1_000_000
 _HISTORY: Final = re.compile(r'\{"id":"\d+","type":"(\w+)"')
-_LEVEL: Final = re.compile(r"\[([A-Z]+)\]\t")
+_LEVEL: Final = re.compile(r"\[([A-Z]+)\]\t|[0-9T:.-]+Z\t\S+\t([A-Z]+)\t")
+"""Of the loggers of Python and Node.js in functions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ def level_of(message: str) -> str | None:
     if history is not None:
         return "ERROR" if history[1] in FATAL or is_error(history[1]) else "INFO"
     plain = _LEVEL.match(message)
-    word: object = plain[1] if plain is not None else None
+    word: object = plain[1] or plain[2] if plain is not None else None
     if word is None and message.startswith("{") and '"level"' in message and len(message) <= MOST_JSON:
         try:
             word = json.loads(message).get("level")

@@ -25,7 +25,7 @@ from statewright.log_export.encoding import Written, request_body
 from statewright.log_export.places import PlaceFiles
 from statewright.log_export.sending import AWAY, Sender
 from statewright.records.log_files import Lane
-from statewright.records.log_following import News, Places, ends, marked, new_lines, usable
+from statewright.records.log_following import News, Places, ends, is_read, marked, new_lines, usable
 from statewright.records.log_groups import LogGroups
 
 DELAY_MS: Final = 1_000
@@ -99,12 +99,15 @@ class LogExport:
     async def stop(self) -> None:
         """Send what is left if the collector answers, within a bound; the next process continues with the rest."""
         self._cancel_timer()
-        if self._is_running and self._sender.state != AWAY:
+        if self._is_running and self._sender.state != AWAY and not self._sender.is_too_slow:
             over = asyncio.Event()
             bound = self._clock.call_at(self._clock.now_ms() + LAST_MS, over.set)
-            self._background.spawn(self._export_last()).add_done_callback(lambda _: over.set())
+            last = self._background.spawn(self._export_last())
+            last.add_done_callback(lambda _: over.set())
             await over.wait()
             bound.cancel()
+            # The systems of other regions, which stop one after the other, do not wait as well.
+            self._sender.is_too_slow = not last.done()
         self._is_running = False
         self._cancel_timer()
         await self._background.stop()
@@ -211,9 +214,11 @@ class LogExport:
 
 def _read(lanes: list[Lane], places: Places, most_bytes: int, most_lines: int) -> tuple[News, int]:
     """Events behind places, with marked places behind them, and how many files were lost before they were read."""
-    places, lost = usable(lanes, places)
-    news = new_lines(lanes, places, most_bytes, most_lines)
-    news.places = marked(lanes, news.places)
+    found, lost = usable(lanes, places)
+    # A group may have thousands of streams, of which few were written to.
+    unread = [lane for lane in lanes if not is_read(lane, found)]
+    news = new_lines(unread, found, most_bytes, most_lines)
+    news.places = {**found, **marked(unread, news.places)}
     return news, lost
 
 

@@ -48,7 +48,11 @@ log = logging.getLogger("statewright.logs")
 
 
 class Sender:
-    """The way to one collector. `state` is `EXPORTING`, `AWAY` or `REFUSED`; the others count since the start."""
+    """The way to one collector. `state` is `EXPORTING`, `AWAY` or `REFUSED`.
+
+    `exported`, `dropped` and `gaps` count since the start. `is_too_slow` is set if a stop could not wait for an
+    answer.
+    """
 
     def __init__(self, destination: Destination, clock: Clock, client: Client | None = None) -> None:
         self.destination: Final = destination
@@ -56,6 +60,7 @@ class Sender:
         self.exported = 0
         self.dropped = 0
         self.gaps = 0
+        self.is_too_slow = False
         self._clock = clock
         self._client = client
         self._one_at_a_time = asyncio.Lock()

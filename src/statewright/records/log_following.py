@@ -78,9 +78,7 @@ def usable(lanes: Sequence[Lane], places: Places) -> tuple[dict[str, Sequence[in
     lost = 0
     for stream, place in places.items():
         lane = by_stream.get(stream)
-        mark = _mark(lane, place) if lane is not None else None
-        # A file that was renamed while its place was marked has none.
-        if mark is not None and place[2] in (mark, NO_MARK):
+        if lane is not None and _is_marked(lane, place):
             found[stream] = place
         elif lane is not None:
             lost += any(path.suffix == ".1" and path.exists() for path in lane.paths)
@@ -90,6 +88,22 @@ def usable(lanes: Sequence[Lane], places: Places) -> tuple[dict[str, Sequence[in
         last = max((stream for stream in places if stream.startswith(prefix)), default=None)
         lost += last is not None and last not in by_stream
     return found, lost
+
+
+def is_read(lane: Lane, places: Places) -> bool:
+    """True if a usable place is at the end of a lane's newest file, which is not opened for that."""
+    place = places.get(lane.stream)
+    for path in reversed(lane.paths if place is not None else ()):
+        with contextlib.suppress(OSError):
+            status = path.stat()
+            return place is not None and (status.st_ino, status.st_size) == (place[0], place[1])
+    return False
+
+
+def _is_marked(lane: Lane, place: Sequence[int]) -> bool:
+    mark = _mark(lane, place)
+    # A file that was renamed while its place was marked has none.
+    return mark is not None and place[2] in (mark, NO_MARK)
 
 
 def _mark(lane: Lane, place: Sequence[int]) -> int | None:

@@ -17,6 +17,7 @@ from statewright.records.log_files import Line, LogEvent
         ("START RequestId: 1", None),
         ("[WARNING]\t2026-01-01T00:00:00.000Z\tid\ttext", "WARNING"),
         ("[NOTICE]\ttext", None),
+        ("2026-01-01T00:00:00.000Z\tid\tWARN\ttext", "WARN"),
         ('{"level": "error", "message": "x"}', "ERROR"),
         ('{"level": 30}', None),
         ('{"level": "error"', None),

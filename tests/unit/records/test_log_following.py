@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from statewright.records.log_files import Lane, history_line, worker_line
-from statewright.records.log_following import NO_MARK, Places, ends, marked, new_lines, usable
+from statewright.records.log_following import NO_MARK, Places, ends, is_read, marked, new_lines, usable
 
 MOST = 1 << 20
 
@@ -87,3 +87,15 @@ def test_files_of_executions_are_lost_only_if_no_later_one_was_begun(tmp_path: P
     assert usable([third], places) == ({}, 1)
     # The group was deleted.
     assert usable([], places) == ({}, 0)
+
+
+def test_a_lane_is_read_at_the_end_of_its_newest_file(tmp_path: Path) -> None:
+    lane = worker(tmp_path)
+    assert not is_read(lane, {})
+    write(tmp_path / "f.log", 1)
+    places = marked([lane], ends([lane]))
+    assert is_read(lane, places)
+    rotate(tmp_path)
+    assert is_read(lane, places)
+    write(tmp_path / "f.log", 2)
+    assert not is_read(lane, places)
