@@ -255,3 +255,12 @@ def test_nothing_runs_without_the_setting(tmp_path: Path, monkeypatch: pytest.Mo
             assert not [one for one in threading.enumerate() if "otlp" in one.name]
         assert collector.asked == []
         assert not (tmp_path / "otlp").exists()
+
+
+def test_a_virtual_system_without_a_folder_exports_nothing() -> None:
+    with collecting() as collector:
+        with VirtualSystem(config=Config(logs=LogExportSettings(collector.url))) as system:
+            stream(system)
+            write(system, "tried")
+            system.advance("1m")
+        assert collector.asked == []
