@@ -18,7 +18,9 @@ from statewright.assembly import System
 from statewright.virtual import VirtualSystem
 
 PASS = '{"StartAt": "Only", "States": {"Only": {"Type": "Pass", "End": true}}}'
-ALL = [one.name for one in PARTS]
+OFF = {"log_sender", "log_export"}
+"""The parts that are there only if the settings ask for them."""
+ALL = [one.name for one in PARTS if one.name not in OFF]
 
 
 def built(system: VirtualSystem) -> list[str]:
