@@ -59,6 +59,10 @@ print("whole")
 
 def test_a_fork_complains_of_nothing_that_other_threads_have_compiled():
     done = subprocess.run(
-        [sys.executable, "-c", FORKING], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+        [sys.executable, "-W", "ignore", "-c", FORKING],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
     )
     assert (done.stdout, done.stderr) == ("whole\n", "")

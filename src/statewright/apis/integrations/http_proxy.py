@@ -8,6 +8,7 @@ Source: API Gateway developer guide, "HTTP integrations"; recorded requests of R
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterable, Mapping
 from functools import cached_property
@@ -72,11 +73,17 @@ class HttpProxy:
     async def send(self, sent: Sent, timeout_ms: int) -> Response:
         """Send a request. Raises: IntegrationFailed."""
         # The request may wait for a thread: the client's time limit counts from here.
-        return await in_time(self._late, self._clock, self._sent(sent, timeout_ms), timeout_ms, "the other server")
-
-    async def _sent(self, sent: Sent, timeout_ms: int) -> Response:
+        answered = threading.Event()
+        sending = self._sent(sent, timeout_ms, answered)
         try:
-            found = await self._blocking.run(self._send, self._client, sent, time.monotonic() + timeout_ms / 1000)
+            return await in_time(self._late, self._clock, sending, timeout_ms, "the other server")
+        finally:
+            answered.set()
+
+    async def _sent(self, sent: Sent, timeout_ms: int, answered: threading.Event) -> Response:
+        deadline = time.monotonic() + timeout_ms / 1000
+        try:
+            found = await self._blocking.run(self._send, self._client, sent, deadline, answered)
         except NoAnswer as problem:
             late = "imed out" in str(problem) or isinstance(problem.cause, TimeoutError)
             raise IntegrationFailed("INTEGRATION_TIMEOUT" if late else "INTEGRATION_FAILURE", str(problem)) from None
@@ -90,10 +97,11 @@ class HttpProxy:
         named = _named(headers)
         return Response(found.status, [one for one in headers if one[0].lower() not in named], found.body)
 
-    def _send(self, client: Client, sent: Sent, deadline: float) -> Answer:
+    def _send(self, client: Client, sent: Sent, deadline: float, answered: threading.Event) -> Answer:
         """Send a request from a thread, unless its client was answered while it waited for one. Raises: NoAnswer."""
         left_seconds = deadline - time.monotonic()
-        if left_seconds <= 0:
+        # The clock of the client's time limit may be a moment ahead of this one.
+        if left_seconds <= 0 or answered.is_set():
             raise NoAnswer(TimeoutError("all threads were busy until its time limit"))
         return client.send(sent, ANSWER_BYTES, left_seconds)
 
