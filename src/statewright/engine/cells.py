@@ -10,24 +10,22 @@ One engine has one cell, unless it is made with more: later, several processes a
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from itertools import cycle
-from typing import Final, TypeVar
+from typing import Final
 
 from statewright.engine.activities import Activities, ActivityTask
 from statewright.engine.dispatch import Integrations, ScheduledCall, TaskResult
 from statewright.engine.effects import Effects, OnOffer, calls_of
 from statewright.engine.executions import kinds
 from statewright.engine.executions.history_log import HistoryLog
-from statewright.engine.executions.live import LiveExecution
 from statewright.engine.executions.names import ExecutionNames
 from statewright.engine.express.runs import ExpressRuns
 from statewright.engine.heavy.steps import HeavySteps
 from statewright.engine.inbox import Inbox
-from statewright.engine.inputs import Accept, Input
+from statewright.engine.inputs import Input
 from statewright.engine.listeners import CommitListener
 from statewright.engine.machines.activities import ActivityRecords
 from statewright.engine.machines.programs import RetryingPrograms
@@ -37,11 +35,8 @@ from statewright.engine.map_runs.site import Site
 from statewright.engine.runner import Runner
 from statewright.engine.shard import Shard
 from statewright.errors import StoreError
-from statewright.interpreter import events
 from statewright.stores.ids import shard_of_id
 from statewright.stores.protocol import InboxRow, OutboxRow
-
-T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -86,9 +81,7 @@ class Cell:
     def __init__(self, shard: Shard, common: Common, hot: int) -> None:
         self.shard: Final = shard
         self._common = common
-        self.runner: Final = Runner(
-            shard, common.programs, common.deleting, common.heavy, hot, lambda runner: self._listeners(runner)
-        )
+        self.runner: Final = Runner(shard, common.programs, common.deleting, common.heavy, hot, self._listeners)
 
     def _listeners(self, runner: Runner) -> tuple[CommitListener, ...]:
         """Make the parts that give the runner inputs; those that follow its commits, in order.
@@ -195,21 +188,6 @@ class Cells:
     def tell(self, execution: int, entry: Input) -> None:
         """See `Runner.tell`."""
         self.of(execution).runner.tell(execution, entry)
-
-    def ask(
-        self,
-        execution: int,
-        event: events.Event,
-        *,
-        accept: Accept | None = None,
-        result: Callable[[LiveExecution], T],
-        client_token: str | None = None,
-        completed: tuple[int, bytes] | None = None,
-    ) -> asyncio.Future[T]:
-        """See `Runner.ask`."""
-        return self.of(execution).runner.ask(
-            execution, event, accept=accept, result=result, client_token=client_token, completed=completed
-        )
 
     async def take_activity_task(self, task: ActivityTask, worker_name: str | None) -> bool:
         """See `Effects.take_activity_task`."""

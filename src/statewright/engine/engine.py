@@ -7,7 +7,6 @@ start and stop. A cell's runner advances executions and writes them; EXPRESS exe
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -65,8 +64,6 @@ from statewright.stores.completion import Completion
 from statewright.stores.ids import SHARD, cell_shard
 from statewright.stores.protocol import Row
 from statewright.stores.store import Store
-
-logger = logging.getLogger(__name__)
 
 DAY_MS: Final = 24 * 3600 * 1000
 CELLS = 1
@@ -396,7 +393,7 @@ class Engine:
         """
         row = await self.names.row_of(execution_arn)
         event = events.ExecutionStopped(error, cause)
-        return await self.cells.ask(row.id, event, accept=runs, result=_stopped_ms)
+        return await self.cells.of(row.id).runner.ask(row.id, event, accept=runs, result=_stopped_ms)
 
     async def redrive_execution(self, execution_arn: str, client_token: str | None = None) -> int:
         """Go on from where an execution failed; returns when. The same client token again is answered as before.
@@ -405,7 +402,7 @@ class Engine:
         """
         row = await self.names.row_of(execution_arn)
         redrive = Redrive(self.clock, self.catalogue.deleting, client_token)
-        return await self.cells.ask(
+        return await self.cells.of(row.id).runner.ask(
             row.id,
             events.ExecutionRedriven(),
             accept=redrive.accept,
@@ -447,7 +444,9 @@ class Engine:
         if row.status != "RUNNING":
             return []
         # It changes nothing: only the execution's own turn sees all of its state.
-        return await self.cells.ask(row.id, events.HeartbeatReceived(0), accept=lambda _: False, result=waiting_tasks)
+        return await self.cells.of(row.id).runner.ask(
+            row.id, events.HeartbeatReceived(0), accept=lambda _: False, result=waiting_tasks
+        )
 
     async def task_heartbeat(self, token: str) -> None:
         """A worker is alive. Raises: ApiError (`InvalidToken`, `TaskDoesNotExist`, `TaskTimedOut`)."""
@@ -462,7 +461,9 @@ class Engine:
         except ApiError:
             raise no_such_task() from None
         waits = still_open(token, task_id)
-        await self.cells.ask(execution, make(task_id), accept=waits, result=no_result, completed=completed)
+        await self.cells.of(execution).runner.ask(
+            execution, make(task_id), accept=waits, result=no_result, completed=completed
+        )
 
     def settle(self, call: ScheduledCall, result: TaskResult) -> bool:
         """Answer a call that was to be answered later; whether its execution still waits for it."""

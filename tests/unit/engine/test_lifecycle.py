@@ -123,7 +123,7 @@ def test_a_stop_in_good_order_leaves_the_rest_to_the_next() -> None:
         arn = await rig.begin(machine(**states, P999=passing()))
         await rig.down()
         with pytest.raises(Unavailable):
-            await rig.engine.cells.ask(1, None, result=no_result)  # type: ignore[arg-type]
+            await rig.engine.cells.of(1).runner.ask(1, None, result=no_result)  # type: ignore[arg-type]
         await rig.up()
         assert (await rig.end(arn)).status == "SUCCEEDED"
 
