@@ -25,7 +25,7 @@ MOST_SHOWN = 3
 
 @dataclass(frozen=True)
 class Act:
-    """What is run: a machine's file, an input, and what a person answers where one is asked."""
+    """What is run: a machine's file, and an input."""
 
     title: str
     file: str

@@ -34,7 +34,7 @@ LOOK_SECONDS = 0.02
 
 @dataclass
 class Found:
-    """What became of the executions of the disturbed run."""
+    """The ends of executions, and the effects, of the disturbed run."""
 
     ends: dict[str, list[End]]
     """By act; of every execution that was acknowledged."""

@@ -15,12 +15,22 @@ from tests.postgres_server import server_or_skip
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
+def smaller(name: str, each: int, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The module of a demonstration, with so many executions of each workflow."""
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    made = importlib.import_module(name)
+    monkeypatch.setattr(made, "EACH", each)
+    return made
+
+
 @pytest.fixture
 def demo(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(str(EXAMPLES))
-    made = importlib.import_module("crash_demo")
-    monkeypatch.setattr(made, "EACH", 3)
-    return made
+    return smaller("crash_demo", 3, monkeypatch)
+
+
+@pytest.fixture
+def standby_demo(monkeypatch: pytest.MonkeyPatch) -> Any:
+    return smaller("standby_demo", 4, monkeypatch)
 
 
 @pytest.mark.slow
@@ -32,20 +42,12 @@ def test_every_execution_ends_as_undisturbed(demo, capsys):
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_an_execution_that_ends_otherwise_is_told(demo, monkeypatch, capsys):
+def test_an_execution_that_ends_otherwise_is_reported(demo, monkeypatch, capsys):
     good, bad = demo.End("SUCCEEDED", "{}", ()), demo.End("FAILED", "Why: because", ())
     monkeypatch.setattr(demo, "undisturbed", lambda _: {"reminders": good})
     monkeypatch.setattr(demo, "disturbed", lambda _: {"reminders": [good, bad]})
     assert demo.main() == 1
     assert "1 of 2 executions did not end as they would have" in capsys.readouterr().out
-
-
-@pytest.fixture
-def standby_demo(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(str(EXAMPLES))
-    made = importlib.import_module("standby_demo")
-    monkeypatch.setattr(made, "EACH", 4)
-    return made
 
 
 @pytest.mark.slow
@@ -72,7 +74,7 @@ def test_two_servers_of_which_the_one_at_work_is_killed_end_everything_as_undist
     ],
     ids=["good", "an execution is missing", "another outcome", "a message is missing", "a message is there twice"],
 )
-def test_the_table_of_two_servers_tells_what_differs(
+def test_the_table_of_two_servers_shows_what_differs(
     standby_demo, monkeypatch, capsys, kept: int, ends: str, messages: dict[str, int], said: str
 ):
     good, bad = standby_demo.End("SUCCEEDED", "{}", ()), standby_demo.End("FAILED", "Why: because", ())

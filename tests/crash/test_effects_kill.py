@@ -71,27 +71,27 @@ def test_an_effect_of_every_kind_happens_once(load: tuple[Servers, Load]) -> Non
 @pytest.mark.slow
 def test_a_storm_repeats_nothing(tmp_path: Path) -> None:
     from tests.storm.__main__ import storm
-    from tests.storm.one import One
+    from tests.storm.one_server import OneServer
 
     seed = int(os.environ.get("SEED", random.randrange(2**32)))
     kills = int(os.environ.get("KILLS", "100"))
     print(f"SEED={seed}, data in {tmp_path}", flush=True)
     with Servers(tmp_path) as servers:
-        figures = storm(One(servers), seed, kills)
+        figures = storm(OneServer(servers), seed, kills)
     assert figures.is_clean, figures
 
 
 @pytest.mark.slow
 def test_a_storm_on_a_server_and_its_standby_repeats_nothing(tmp_path: Path) -> None:
     from tests.storm.__main__ import storm
-    from tests.storm.two import Two
+    from tests.storm.two_servers import TwoServers
 
     seed = int(os.environ.get("SEED", random.randrange(2**32)))
     kills = int(os.environ.get("KILLS", "12"))
     print(f"SEED={seed}, data in {tmp_path}", flush=True)
-    target = Two(tmp_path, server_or_skip().new_database(), random.Random(seed))
-    # It goes on until it has struck as often: no patience for a slow machine is needed.
-    figures = storm(target, seed, kills, minutes=math.inf)
+    with TwoServers(tmp_path, server_or_skip().new_database(), random.Random(seed)) as target:
+        # It ends after so many blows, however long they take on a slow machine.
+        figures = storm(target, seed, kills, minutes=math.inf)
     assert figures.is_clean, figures
     for log in target.logs:
         assert "bug in Statewright" not in log.read_text(), log

@@ -14,7 +14,7 @@ import pytest
 from tests.crash.pairs import Callers, Node, check, pair
 from tests.deadlines import until
 from tests.postgres_server import server_or_skip
-from tests.storm.pair import Pair
+from tests.storm.replicated import Replicated
 
 pytestmark = pytest.mark.slow
 
@@ -28,7 +28,7 @@ def test_a_synchronous_replica_that_is_promoted_has_every_acknowledged_call(
     tmp_path: Path, how: signal.Signals
 ) -> None:
     server_or_skip()
-    databases = Pair()
+    databases = Replicated()
     try:
         nodes = pair(tmp_path, databases.new_database())
         callers = Callers(list(nodes))
@@ -51,7 +51,7 @@ def test_a_synchronous_replica_that_is_promoted_has_every_acknowledged_call(
 def test_the_owner_and_its_database_die_together(tmp_path: Path) -> None:
     """As the machine does that has both."""
     server_or_skip()
-    databases = Pair()
+    databases = Replicated()
     try:
         owner, other = pair(tmp_path, databases.new_database())
         callers = Callers([owner, other])
@@ -72,7 +72,7 @@ def test_the_owner_and_its_database_die_together(tmp_path: Path) -> None:
 def test_an_asynchronous_replica_may_lack_acknowledged_calls(tmp_path: Path) -> None:
     """What synchronous replication is for, and the proof that the tests above would see a loss."""
     server_or_skip()
-    databases = Pair(is_synchronous=False)
+    databases = Replicated(is_synchronous=False)
     try:
         node = Node(tmp_path, "one", databases.new_database())
         node.wait("ready")

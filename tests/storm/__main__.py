@@ -10,7 +10,7 @@ is promoted each time it ends, and the next one is made. With `--clock`, the ser
 to twenty seconds forwards and backwards. With `--faults`, two lives in five lack something for a while: a disk that
 keeps what it is given, space, memory or descriptors.
 
-With `--pair` there are two servers with `--standby`, on PostgreSQL: see `two`. The database is broken only with
+With `--pair` there are two servers with `--standby`, on PostgreSQL: see `two_servers`. The database is broken only with
 `--replica`. Rounds have fifty blows, and the figures say for how long no call was answered.
 
 Ends with exit code 1 if anything that was acknowledged is lost, an execution is stuck or has failed, a history has a
@@ -34,8 +34,8 @@ from tests.crash.servers import Servers
 from tests.storm.checks import Figures, check
 from tests.storm.faults import Faults
 from tests.storm.load import Load
-from tests.storm.one import Clock, One
-from tests.storm.two import Two
+from tests.storm.one_server import Clock, OneServer
+from tests.storm.two_servers import TwoServers
 
 EVERY = 25
 """Blows between two lines of progress."""
@@ -55,11 +55,11 @@ def main() -> int:
     with ExitStack() as stack:
         target: Target
         if options.pair:
-            target = Two(folder, address, random.Random(seed))
+            target = stack.enter_context(TwoServers(folder, address, random.Random(seed)))
         else:
             clock = Clock(folder / "wrong-clock") if options.clock else None
             faults = Faults(folder) if options.faults else None
-            target = One(stack.enter_context(Servers(folder, address)), clock, faults)
+            target = OneServer(stack.enter_context(Servers(folder, address)), clock, faults)
         # Two servers are to be killed on a database that goes on, unless it has a replica to go on with.
         broken = database if options.replica or not options.pair else None
         figures = storm(target, seed, options.kills, options.minutes, broken, go_on=options.go_on)
@@ -169,9 +169,9 @@ def _options() -> argparse.Namespace:
 def _database(*, replica: bool) -> Any:
     # Only where it is needed: its helper imports the driver and the schema.
     from tests.postgres_server import Server
-    from tests.storm.pair import Pair
+    from tests.storm.replicated import Replicated
 
-    return Pair() if replica else Server()
+    return Replicated() if replica else Server()
 
 
 def _break(database: Any, chance: random.Random) -> None:

@@ -113,7 +113,6 @@ class Client:
         except ConnectionRefusedError as problem:
             raise Elsewhere from problem
         except (OSError, http.client.HTTPException, ValueError) as problem:
-            self._connection.close()
             raise NoAnswer(f"{service} {method} {path}: {problem!r}") from None
         if answer.status < 300:
             return found

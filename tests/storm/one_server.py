@@ -34,7 +34,7 @@ class Clock:
             file.write(wrong_by(seconds))
 
 
-class One:
+class OneServer:
     """One server after another, on one port."""
 
     round: Final = 100

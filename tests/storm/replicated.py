@@ -16,7 +16,7 @@ from tests.postgres_server import Server
 _SYNCHRONOUS = ("synchronous_standby_names=*", "synchronous_commit=on")
 
 
-class Pair:
+class Replicated:
     """A primary and its replica, which is synchronous unless said otherwise."""
 
     def __init__(self, *, is_synchronous: bool = True) -> None:

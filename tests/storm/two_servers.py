@@ -15,12 +15,13 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from types import TracebackType
 from typing import Final
 
 from tests.crash.pairs import Node
 from tests.crash.servers import held_port
 from tests.deadlines import until
-from tests.storm.one import POINTS
+from tests.storm.one_server import POINTS
 
 LEASE_SECONDS: Final = 3
 LONGEST_LIFE_SECONDS: Final = 1.0
@@ -45,7 +46,7 @@ FAIL_POINTS: Final = 0.4
 MOST_PASSINGS: Final = 400
 
 
-class Two:
+class TwoServers:
     """Two servers with `--standby` on one database, each on a port and with a data folder of its own."""
 
     round: Final = 50
@@ -61,6 +62,17 @@ class Two:
         self._arms = False
         self._stopping: set[int] = set()
         self._nodes: list[Node] = []
+
+    def __enter__(self) -> TwoServers:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for node in self._nodes:
+            node.kill()
+        for held in self._held:
+            held.close()
 
     @property
     def logs(self) -> Sequence[Path]:
@@ -89,8 +101,6 @@ class Two:
     def stop(self) -> None:
         """End both, in good order. Raises: AssertionError if one does not."""
         codes = [node.stop() for node in self._nodes]
-        for held in self._held:
-            held.close()
         assert codes == [0, 0], codes
 
     def settle(self) -> None:
