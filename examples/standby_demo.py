@@ -51,18 +51,22 @@ class Pair:
     def __init__(self, folder: Path, address: str) -> None:
         self._folder = folder
         self._address = address
-        self._number = 0
-        self.owner = self._begin()
-        self.owner.wait("ready")
-        self.standby = self._begin()
-        self.standby.wait("standby")
+        self._nodes: list[Node] = []
+        """Every server so far, the latest standby last."""
         self._clients: dict[Node, Running] = {}
         self._making = threading.Lock()
 
-    def _begin(self) -> Node:
-        self._number += 1
-        name = f"server-{self._number}"
-        return Node(self._folder, name, self._address, data=self._folder / name)
+    def begin(self) -> None:
+        """Start the first two; `stop` ends them also if this fails."""
+        self.owner = self._started()
+        self.owner.wait("ready")
+        self.complete()
+
+    def _started(self) -> Node:
+        name = f"server-{len(self._nodes) + 1}"
+        node = Node(self._folder, name, self._address, data=self._folder / name)
+        self._nodes.append(node)
+        return node
 
     def kill_owner(self) -> None:
         """End the server at work as a crash does, and wait until its standby has taken over."""
@@ -71,8 +75,8 @@ class Pair:
         self.owner, self.standby = self.standby, self.owner
 
     def complete(self) -> None:
-        """Start a new standby in the place of the server that was killed."""
-        self.standby = self._begin()
+        """Start a new standby beside the owner."""
+        self.standby = self._started()
         self.standby.wait("standby")
 
     def client(self, service: str, node: Node | None = None) -> Any:
@@ -85,10 +89,10 @@ class Pair:
             return self._clients[node].client(service)
 
     def stop(self) -> None:
-        """End both, in good order if they can."""
-        for node in (self.standby, self.owner):
+        """End those that run, in good order."""
+        for node in reversed(self._nodes):
             node.process.terminate()
-        for node in (self.standby, self.owner):
+        for node in self._nodes:
             node.ended()
 
 
@@ -169,6 +173,7 @@ def paired(database: Server) -> Iterator[tuple[Pair, dict[str, str]]]:
     with tempfile.TemporaryDirectory() as folder:
         pair = Pair(Path(folder), database.new_database())
         try:
+            pair.begin()
             yield pair, prepare(pair)
         finally:
             pair.stop()

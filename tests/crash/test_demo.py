@@ -86,6 +86,39 @@ def test_the_table_of_two_servers_shows_what_differs(
     assert said in capsys.readouterr().out
 
 
+class FakeNode:
+    """A server that does not become what is waited for if it is the second one."""
+
+    made: list[FakeNode]
+
+    def __init__(self, folder: Path, name: str, address: str, data: Path) -> None:
+        self.process = self
+        self.is_ended = self.is_terminated = False
+        self.made.append(self)
+
+    def wait(self, state: str) -> None:
+        assert len(self.made) == 1, f"the state {state}"
+
+    def terminate(self) -> None:
+        self.is_terminated = True
+
+    def ended(self) -> None:
+        self.is_ended = self.is_terminated
+
+
+class FakeDatabase:
+    def new_database(self) -> str:
+        return ""
+
+
+def test_servers_are_ended_if_the_second_one_does_not_start(standby_demo, monkeypatch):
+    monkeypatch.setattr(FakeNode, "made", [], raising=False)
+    monkeypatch.setattr(standby_demo, "Node", FakeNode)
+    with pytest.raises(AssertionError, match="the state standby"), standby_demo.paired(FakeDatabase()):
+        pass
+    assert [node.is_ended for node in FakeNode.made] == [True, True]
+
+
 def test_without_postgresql_the_demo_says_so(standby_demo, monkeypatch, capsys):
     monkeypatch.setenv("PG_BIN", "/nowhere")
     assert standby_demo.main() == 1
