@@ -21,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE
 MEASURE := $(if $(COVERAGE),--cov --cov-report=,)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tables console console-vendor console-pictures demo demo-crash demo-standby storm soak fuzz test conformance lint format bench lock clean
+.PHONY: help setup tables console console-vendor console-pictures demo demo-crash demo-standby storm soak fuzz test test-slow test-cells test-all test-python unit check conformance lint format bench lock clean
 
 help: ## List the tasks
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
