@@ -31,8 +31,6 @@ from statewright.config import DEFAULT_PORT, Config
 from statewright.console.console import PATH as CONSOLE_PATH
 from statewright.console.console import ConsoleApp
 from statewright.console.project import ProjectBoard
-from statewright.engine.engine import Engine
-from statewright.engine.executions.views import StatusChange
 from statewright.errors import OwnershipLost, StoreError, Unavailable
 from statewright.files import data_folder
 from statewright.functions.workers.isolation import CannotIsolate
@@ -49,6 +47,8 @@ from statewright.hosting.setup import (
 )
 from statewright.hosting.shared_folder import SharedFolder
 from statewright.hosting.standby import Demotion, LeaseWait, StoreState, Waiting, become_standby, reap, received_port
+from statewright.hosting.status_log import left_unwritten, log_status
+from statewright.log_export.settings import CannotExport, destination_of
 from statewright.stopping import StopDeadline
 from statewright.stores import fail_points
 from statewright.stores.memory.store import MemoryStore
@@ -59,13 +59,10 @@ SWITCH_INTERVAL_SECONDS: Final = 0.0001
 """A busy event loop would otherwise starve the store's writer thread."""
 OPEN_BODY_BYTES: Final = 256 * 1024 * 1024
 """Longest request when the limits on payloads are lifted."""
-MOST_NAMED: Final = 3
-"""Executions that a stop which was given up names."""
 DATA_FOLDER: Final = ".statewright"
 STORES: Final = ("sqlite", "memory")
 
 log = logging.getLogger("statewright.server")
-lifecycle = logging.getLogger("statewright.executions")
 
 
 class CannotServe(Exception):
@@ -165,10 +162,10 @@ async def _serve(
         raise CannotServe(NO_BUCKET)
     origins = _origins_of(options)
     operations.load_all()
-    _check_log_export(options.config)
     try:
+        destination_of(options.config.logs, os.environ)
         isolation = await asyncio.to_thread(isolate, options.config)
-    except (CannotIsolate, NoRay) as problem:
+    except (CannotExport, CannotIsolate, NoRay) as problem:
         raise CannotServe(str(problem)) from None
     handed = received_port() if options.standby else None
     listening = handed or _listen(options)
@@ -191,7 +188,7 @@ async def _serve_alone(process: _Process, on_ready: Callable[[Ready], None]) -> 
     except BaseException:
         await process.give_up()
         raise
-    deadline = StopDeadline(process.options.timeouts.stop_seconds, lambda: _left_unwritten(inside.system.engine))
+    deadline = StopDeadline(process.options.timeouts.stop_seconds, lambda: left_unwritten(inside.system.engine))
     listens = process.listen(inside.api, lambda: on_ready(process.ready()), deadline.begin)
     collect_garbage_rarely()
     inside.check.begin(process.store, process.place)
@@ -281,7 +278,7 @@ class _Process:
         """Start the system on the store, which is open. Raises: StoreError, CannotServe."""
         system, options = inside.system, self.options
         engine = system.engine
-        engine.subscribe(_log_status)
+        engine.subscribe(log_status)
         for others in (system.regions, system.accounts):
             if others is not None:
                 others.subscribe(_follow)
@@ -421,7 +418,7 @@ class _Standby:
         self._wait.stop()
 
     def _left(self) -> str:
-        return _left_unwritten(self._inside.system.engine) if self._inside is not None else "the store is not closed"
+        return left_unwritten(self._inside.system.engine) if self._inside is not None else "the store is not closed"
 
 
 async def _samples_of_standby() -> Iterable[Sample]:
@@ -437,17 +434,6 @@ def _origins_of(options: ServerOptions) -> frozenset[str]:
             "or in origins under [http]"
         )
     return origins
-
-
-def _check_log_export(config: Config) -> None:
-    """Refuse a destination of logs that cannot be used. Raises: CannotServe."""
-    if config.logs.otlp:
-        from statewright.log_export.settings import CannotExport, destination_of
-
-        try:
-            destination_of(config.logs, os.environ)
-        except CannotExport as problem:
-            raise CannotServe(str(problem)) from None
 
 
 def _listen(options: ServerOptions) -> socket:
@@ -494,28 +480,10 @@ def _open_store(options: ServerOptions) -> Store:
     return SqliteStore(options.data)
 
 
-def _left_unwritten(engine: Engine) -> str:
-    """Describe what a stop leaves undone at its deadline, for its log line."""
-    names = engine.cells.unfinished()
-    if not names:
-        return "the store is not closed"
-    shown = ", ".join(names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else "")
-    return f"the store does not take the last steps of {len(names)} executions ({shown})"
-
-
 def _follow(system: System) -> None:
     """Log the status changes of a region's executions, and watch its inbox."""
     app = system.app
     whose = f" of the account {app.account}" if app.account else ""
     log.info("the region %s%s has a system of its own now", app.config.region, whose)
-    system.engine.subscribe(_log_status)
+    system.engine.subscribe(log_status)
     system.engine.watch_inbox()
-
-
-def _log_status(change: StatusChange) -> None:
-    """Log one line for each change of an execution's status, never with a payload."""
-    if lifecycle.isEnabledFor(logging.DEBUG):
-        view = change.view
-        lifecycle.debug(
-            "%s", view.status, extra={"execution_arn": view.execution_arn, "status": view.status, "error": view.error}
-        )

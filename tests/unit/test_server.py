@@ -19,6 +19,7 @@ from statewright.config import Config, FunctionSettings
 from statewright.engine.executions.views import StatusChange
 from statewright.errors import Unavailable
 from statewright.hosting.figures import resident_bytes
+from statewright.hosting.status_log import log_status
 from statewright.server import CannotServe, ServerOptions
 
 Talk = Callable[[int], Awaitable[None]]
@@ -109,10 +110,10 @@ def test_what_keeps_a_server_from_starting(tmp_path: Path):
 def test_changes_of_status_are_logged_without_payloads(caplog: pytest.LogCaptureFixture):
     view: Any = SimpleNamespace(status="FAILED", execution_arn="arn:x", error="Oh", output="swordfish")
     change = StatusChange("arn:x", "FAILED", None, lambda: view)
-    server._log_status(change)
+    log_status(change)
     assert caplog.records == []
     with caplog.at_level(logging.DEBUG, "statewright.executions"):
-        server._log_status(change)
+        log_status(change)
     assert [(one.getMessage(), vars(one)["execution_arn"]) for one in caplog.records] == [("FAILED", "arn:x")]
     assert "swordfish" not in str(vars(caplog.records[0]))
 

@@ -17,14 +17,12 @@ from typing import Final, Protocol
 
 import orjson
 
-from statewright import __version__, chance
-from statewright.api import auth, auth_v2, guard, streaming, time_scale
+from statewright import chance
+from statewright.api import auth, auth_v2, guard, health, streaming, time_scale
 from statewright.api.apigatewayv2 import door
 from statewright.api.calls.forwarding import Forwarding
 from statewright.api.errors import internal_error
-from statewright.api.lambda_.service import build_event_sources, build_functions
-from statewright.api.logs.service import build_log_sender
-from statewright.api.operations import App, Call, find, perform, registered, waits_for_events
+from statewright.api.operations import App, Call, find, perform, waits_for_events
 from statewright.api.prometheus import CONTENT_TYPE as METRICS_TYPE
 from statewright.api.prometheus import CallCounters, Sample, render
 from statewright.api.protocols.json10 import JsonWire
@@ -45,7 +43,7 @@ from statewright.api.service import BODY_BYTES, GLOBAL, JSON, ONE, Service
 from statewright.api.services import BY_NAME
 from statewright.api.wires import wire_of
 from statewright.errors import ApiError, StoreError, shortage
-from statewright.payload import Json, JsonObject
+from statewright.payload import Json
 
 Send = Callable[[Message], Awaitable[None]]
 Sampler = Callable[[], Awaitable[Iterable[Sample]]]
@@ -315,24 +313,8 @@ class Api:
             return None
         if path == "/health":
             status = self._status()
-            state: JsonObject = {"status": status, "version": __version__}
-            if self.store_state is not None:
-                state["store"] = self.store_state()
-            if self.bucket_state is not None:
-                state["bucket"] = self.bucket_state()
-            services = {name: len(of) for name in sorted(BY_NAME) if (of := registered(name))}
-            if self.invented is not None and (played := self.invented()):
-                state["invented"] = played
-            functions = self.app.services.make.found(build_functions)
-            if functions is not None and functions.invoker.ray is not None:
-                state["ray"] = functions.invoker.ray.status.shown()
-            sender = self.app.services.make.found(build_log_sender)
-            if sender is not None:
-                state["log_export"] = sender.state
-            sources = self.app.services.make.found(build_event_sources)
-            if sources is not None and (lagging := sources.lagging()):
-                state["lagging"] = lagging
-            return Answer(200 if status in AVAILABLE else 503, orjson.dumps({**state, "operations": services}))
+            found = health.document(self.app, status, self.store_state, self.bucket_state, self.invented)
+            return Answer(200 if status in AVAILABLE else 503, orjson.dumps(found))
         samples = list(await self.sampler()) if self.sampler is not None else []
         samples.append(Sample("statewright_api_polls", "gauge", "Calls that wait for something.", len(self._polls)))
         return Answer(200, render(self.counters, samples), METRICS_TYPE)

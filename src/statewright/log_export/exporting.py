@@ -24,16 +24,17 @@ from statewright.errors import StoreError
 from statewright.log_export.encoding import Written, request_body
 from statewright.log_export.places import PlaceFiles
 from statewright.log_export.sending import AWAY, Sender
+from statewright.records.log_announcing import announcement
 from statewright.records.log_files import Lane
 from statewright.records.log_following import News, Places, ends, is_read, marked, new_lines, usable
 from statewright.records.log_groups import LogGroups
 
 DELAY_MS: Final = 1_000
-"""How long events wait for others. Source: OpenTelemetry specification, batch log record processor: 1 s."""
+"""How long events wait for others, and for the next try after a failure.
+Source: OpenTelemetry specification, batch log record processor: 1 s."""
 MOST_RECORDS: Final = 1_000
 MOST_BYTES: Final = 1024 * 1024
 """Of messages in one batch, before they are encoded; one message may be longer."""
-RETRY_MS: Final = 1_000
 LAST_MS: Final = 2_000
 """Longest time that a stop waits for the last batches."""
 
@@ -117,26 +118,15 @@ class LogExport:
     def written(self, group: str) -> None:
         """Take note that a group may have new events."""
         self._noted[group] = None
-        self._begin_after(DELAY_MS)
+        self._begin_later()
 
     def writing(self, group: str) -> Callable[[], None]:
         """Announce that a thread will write to a group; it calls the result when it has."""
-        busy, loop = self._clock.busy(), asyncio.get_running_loop()
-        busy.__enter__()
+        return announcement(self._clock, lambda: self.written(group))
 
-        def written() -> None:
-            self.written(group)
-            busy.__exit__(None, None, None)
-
-        def done() -> None:
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(written)
-
-        return done
-
-    def _begin_after(self, milliseconds: int) -> None:
+    def _begin_later(self) -> None:
         if self._is_running and self._timer is None and self._exporting is None:
-            self._timer = self._clock.call_at(self._clock.now_ms() + milliseconds, self._begin)
+            self._timer = self._clock.call_at(self._clock.now_ms() + DELAY_MS, self._begin)
 
     def _begin(self) -> None:
         self._timer = None
@@ -151,17 +141,15 @@ class LogExport:
 
     async def _export(self) -> None:
         """Send what the noted groups have; groups that are noted meanwhile wait for the next time."""
-        delay_ms = DELAY_MS
         try:
             while await self._export_batch():
                 pass
         except (StoreError, OSError) as problem:
             log.warning("log events are exported later: %s", problem)
-            delay_ms = RETRY_MS
         finally:
             self._exporting = None
         if self._noted:
-            self._begin_after(delay_ms)
+            self._begin_later()
 
     async def _export_last(self) -> None:
         if self._exporting is not None:

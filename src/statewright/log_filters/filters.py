@@ -36,6 +36,7 @@ from statewright.log_filters.records import (
 from statewright.log_filters.transformations import Counting, Observation, check, invalid
 from statewright.metrics.recorder import Recorder
 from statewright.payload import JsonMapping
+from statewright.records.log_announcing import announcement
 from statewright.records.log_files import Line
 from statewright.records.log_following import ends, new_lines
 from statewright.records.log_groups import OF_FUNCTIONS, LogGroups
@@ -263,14 +264,7 @@ class LogFilters:
         """Announce that a thread will write to a group; it calls the result when it has. None if nothing follows."""
         if group not in self._followed:
             return None
-        busy, loop = self._clock.busy(), asyncio.get_running_loop()
-
-        def written() -> None:
-            self.written(group)
-            busy.__exit__(None, None, None)
-
-        busy.__enter__()
-        return lambda: _call_on(loop, written)
+        return announcement(self._clock, lambda: self.written(group))
 
     async def _follow(self, followed: _Followed) -> None:
         try:
@@ -313,12 +307,6 @@ class LogFilters:
             for one in followed.delivering.values() for payload in one.payloads(lines, self._config.account)
         ]  # fmt: skip
         return found, payloads
-
-
-def _call_on(loop: asyncio.AbstractEventLoop, work: Callable[[], None]) -> None:
-    """Call back on a loop from a thread, unless the loop has ended."""
-    if not loop.is_closed():
-        loop.call_soon_threadsafe(work)
 
 
 def _too_many() -> ApiError:
