@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from statewright.api import operations
 from statewright.api.app import Api
+from statewright.api.health import STANDBY
 from statewright.api.http.connections import ConnectionTimeouts
 from statewright.api.http.listening import CannotListen, Listener, bind, listener
 from statewright.api.lambda_.service import build_functions
@@ -339,7 +340,7 @@ class _Standby:
         self._rehearsal = process.assemble(lambda _: None, MemoryStore())
         self._front = self._rehearsal.api
         self._front.draining, self._front.refusal = True, REFUSAL
-        self._front.standing, self._front.pages, self._front.sampler = lambda: "standby", NoPages(), _samples_of_standby
+        self._front.standing, self._front.pages, self._front.sampler = lambda: STANDBY, NoPages(), _samples_of_standby
         self._front.store_state = lambda: "unchecked" if self._wait.store_state.is_answering else "unavailable"
         self._switchable = SwitchableApp(self._front)
         self._listens = process.listen(self._switchable, lambda: None, self._end)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Final
 
 from statewright import __version__
 from statewright.api.lambda_.service import build_event_sources, build_functions
@@ -10,6 +11,9 @@ from statewright.api.logs.service import build_log_sender
 from statewright.api.operations import App, registered
 from statewright.api.services import BY_NAME
 from statewright.payload import Json, JsonObject
+
+STANDBY: Final = "standby"
+"""The status of a server that waits for the store. Its parts are those of a rehearsal, and do not run."""
 
 
 def document(
@@ -27,7 +31,8 @@ def document(
         found["bucket"] = bucket_state()
     if invented is not None and (played := invented()):
         found["invented"] = played
-    found.update(_of_parts(app))
+    if status != STANDBY:
+        found.update(_of_parts(app))
     found["operations"] = {name: len(of) for name in sorted(BY_NAME) if (of := registered(name))}
     return found
 

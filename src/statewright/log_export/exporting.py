@@ -20,7 +20,7 @@ from typing import Final
 
 from statewright.background import Background
 from statewright.clock import Clock, Timer
-from statewright.errors import StoreError
+from statewright.errors import StoreError, shortage
 from statewright.log_export.encoding import Written, request_body
 from statewright.log_export.places import PlaceFiles
 from statewright.log_export.sending import AWAY, Sender
@@ -173,9 +173,12 @@ class LogExport:
                     await self._groups.work(self._files.keep, group, places)
                 if not places:
                     del self._places[group]
-        except (StoreError, OSError):
+        except Exception as problem:
             self._noted.update(dict.fromkeys(noted))
-            raise
+            lacking = shortage(problem)
+            if lacking is None:
+                raise
+            raise lacking from problem
         return batch.is_full
 
     async def _fill(self, batch: _Batch, noted: list[str]) -> None:

@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from statewright.api.app import Api
 from statewright.config import Config
 from statewright.config_tables import LogExportSettings
 from statewright.records import log_groups
 from statewright.virtual import VirtualSystem
+from tests.unit.api.asgi import request
 from tests.unit.integrations.stub import Reply
 from tests.unit.log_export.collector import Collector, attributes, collecting
 from tests.unit.virtual.building import function, machine, start
@@ -137,6 +139,33 @@ def test_a_pause_that_the_collector_asks_for_is_kept(tmp_path: Path, asked: str)
         system.advance("2m")
         assert collector.messages() == ["one"]
         assert len(collector.asked) == 2
+
+
+def test_a_shortage_of_threads_delays_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begin = threading.Thread.start
+    refused: list[threading.Thread] = []
+
+    def short(thread: threading.Thread) -> None:
+        if thread.name == "statewright-otlp" and not refused:
+            refused.append(thread)
+            raise RuntimeError("can't start new thread")
+        begin(thread)
+
+    with collecting() as collector, exporting(tmp_path, collector) as system:
+        stream(system)
+        monkeypatch.setattr(threading.Thread, "start", short)
+        write(system, "one")
+        system.advance("5s")
+        assert refused
+        assert collector.messages() == ["one"]
+
+
+def test_health_of_a_standby_says_nothing_of_an_export_that_does_not_run(tmp_path: Path) -> None:
+    with collecting() as collector, exporting(tmp_path, collector) as system:
+        api = Api(system.parts.app)
+        assert request(api, path="/health", method="GET").json["log_export"] == "exporting"
+        api.standing = lambda: "standby"
+        assert "log_export" not in request(api, path="/health", method="GET").json
 
 
 def test_what_is_refused_is_dropped_with_one_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
