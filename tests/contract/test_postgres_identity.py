@@ -10,9 +10,9 @@ import psycopg
 import pytest
 
 from statewright.errors import InUse, OwnershipLost, StoreError
+from statewright.files.data_folder import STORE_ID
 from statewright.stores.postgres import identity
 from statewright.stores.postgres.connection import Connection, connect, migrate, run
-from statewright.stores.postgres.identity import FILE_NAME
 from statewright.stores.postgres.lease import Lease
 from statewright.stores.postgres.store import PostgresStore
 from statewright.stores.statements import SqlRow
@@ -60,7 +60,7 @@ def written_before(address: str) -> None:
 
 
 def in_folder(folder: Path) -> str:
-    return (folder / FILE_NAME).read_text()
+    return (folder / STORE_ID).read_text()
 
 
 def test_a_pair_that_exists_is_adopted_and_served_again(address, tmp_path):
@@ -68,7 +68,7 @@ def test_a_pair_that_exists_is_adopted_and_served_again(address, tmp_path):
     start(address, folder)
     (known,) = in_database(address)
     assert in_folder(folder) == f"{known}\n"
-    assert stat.S_IMODE((folder / FILE_NAME).stat().st_mode) == 0o600
+    assert stat.S_IMODE((folder / STORE_ID).stat().st_mode) == 0o600
     start(address, folder)
     assert in_database(address) == [known]
 
@@ -89,7 +89,7 @@ def test_a_fresh_folder_is_refused_and_not_made(address, tmp_path):
     assert not fresh.exists()
     # What the message says to do, without the files.
     fresh.mkdir()
-    (fresh / FILE_NAME).write_text(known)
+    (fresh / STORE_ID).write_text(known)
     start(address, fresh)
 
 
@@ -207,14 +207,14 @@ def test_a_process_that_lost_the_store_gives_it_no_identity(address, tmp_path):
 @pytest.mark.parametrize("content", [b"", b"\xff\x00", b"0123 pending\n"])
 def test_a_damaged_id_is_named(address, tmp_path, content):
     start(address, tmp_path)
-    (tmp_path / FILE_NAME).write_bytes(content)
-    assert refused(address, tmp_path).startswith(f"{tmp_path / FILE_NAME} is damaged")
+    (tmp_path / STORE_ID).write_bytes(content)
+    assert refused(address, tmp_path).startswith(f"{tmp_path / STORE_ID} is damaged")
 
 
 def test_a_folder_that_cannot_be_made_is_named(address, tmp_path):
     (tmp_path / "file").write_text("")
     words = refused(address, tmp_path / "file" / "data")
-    assert words.startswith(f"{tmp_path / 'file' / 'data' / FILE_NAME} cannot be ")
+    assert words.startswith(f"{tmp_path / 'file' / 'data' / STORE_ID} cannot be ")
     start(address, tmp_path / "data")
 
 

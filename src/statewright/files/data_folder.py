@@ -24,6 +24,8 @@ from typing import Final
 MASK: Final = 0o077
 FOLDER_MODE: Final = 0o700
 FILE_MODE: Final = 0o600
+STORE_ID: Final = "store-id"
+"""The file of a folder that belongs to a database: see `stores/postgres/identity.py`."""
 PARTS: Final = (
     "statewright.db*",
     "lock",
@@ -40,7 +42,7 @@ PARTS: Final = (
     "unfinished",
     "regions",
     "accounts",
-    "store-id",
+    STORE_ID,
 )
 """Patterns of the names in a data folder."""
 

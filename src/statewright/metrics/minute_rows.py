@@ -27,15 +27,13 @@ from statewright.errors import OwnershipLost, StoreError
 from statewright.metrics.archive import HOUR, KEPT_SECONDS, MOST_BYTES, Known
 from statewright.metrics.blocks import Name, line_of, names_in
 from statewright.metrics.moving import FolderMove
-from statewright.stores.minutes.protocol import MinuteBlock, MinuteStore
+from statewright.stores.minutes.protocol import MinuteBlock, MinuteStore, batches
 
 SPACING_MS: Final = 5_000
 """Between two statements, while little waits."""
 MUCH_BYTES: Final = 1 << 20
 """Not left to wait longer."""
 MOST_WAITING_BYTES: Final = 16 << 20
-STATEMENT_BYTES: Final = 4 << 20
-STATEMENT_BLOCKS: Final = 500
 NAMED_SECONDS: Final = 86_400
 NAMES_KEPT_SECONDS: Final = KEPT_SECONDS + 2 * NAMED_SECONDS
 
@@ -181,13 +179,7 @@ class MinuteRows:
 
     async def _send_some(self) -> None:
         """Write as much as one statement takes. Raises: StoreError."""
-        blocks: list[MinuteBlock] = []
-        size = 0
-        for block in self._waiting.values():
-            if blocks and (size + len(block.body) > STATEMENT_BYTES or len(blocks) == STATEMENT_BLOCKS):
-                break
-            blocks.append(block)
-            size += len(block.body)
+        blocks = next(batches(self._waiting.values()))
         names = dict(self._names)
         now = self._clock.now_ms() // 1000
         lines = [(number, line_of(name)) for number, name in names.items()]

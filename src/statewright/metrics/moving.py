@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -20,10 +20,9 @@ from statewright.errors import Unavailable
 from statewright.metrics.archive import HOUR, KEPT_SECONDS, Known
 from statewright.metrics.blocks import Name, blocks_in, line_of
 from statewright.metrics.minute_files import MinuteFiles
-from statewright.stores.minutes.protocol import MinuteBlock, MinuteStore
+from statewright.stores.minutes.protocol import MinuteBlock, MinuteStore, batches
 
 RETRY_MS: Final = 5_000
-_STATEMENT_BYTES: Final = 4 << 20
 _PLACE_BITS: Final = 31
 
 log = logging.getLogger("statewright.metrics")
@@ -97,7 +96,7 @@ class FolderMove:
         """Move a file; the number of its blocks."""
         oldest = now - KEPT_SECONDS
         moved = list(self._blocks(path.read_bytes(), oldest - oldest % HOUR))
-        for some in _in_parts(moved):
+        for some in batches(moved):
             self._store.write(some, (), now, imported=True)
         path.unlink(missing_ok=True)
         return len(moved)
@@ -106,16 +105,3 @@ class FolderMove:
         for block in blocks_in(content, oldest):
             n = (zlib.crc32(block.body) << _PLACE_BITS) | block.place
             yield MinuteBlock(block.minute, n, block.renumbered(self._numbers))
-
-
-def _in_parts(blocks: Sequence[MinuteBlock]) -> Iterator[list[MinuteBlock]]:
-    part: list[MinuteBlock] = []
-    size = 0
-    for block in blocks:
-        if part and size + len(block.body) > _STATEMENT_BYTES:
-            yield part
-            part, size = [], 0
-        part.append(block)
-        size += len(block.body)
-    if part:
-        yield part

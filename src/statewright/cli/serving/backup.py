@@ -34,10 +34,9 @@ def backup(target: str, data: str, store: str, force: bool, form: str) -> None:
     """Copy the store of a server into the file TARGET; in a folder, into a file named by the time.
 
     Large objects, the code of functions and metrics are files of their own: they go into the folder TARGET.files. Logs
-    are left.
-    The copy is what was committed at one instant. It is checked before it counts, and takes TARGET's name only when it
-    is complete. The file is the same whether it comes from a data folder or from PostgreSQL, and can be restored into
-    either. To use it: statewright restore.
+    are left. The copy is what was committed at one instant. It is checked before it counts, and takes TARGET's name
+    only when it is complete. The file is the same whether it comes from a data folder or from PostgreSQL, and can be
+    restored into either. To use it: statewright restore.
 
     \b
     Examples:

@@ -12,8 +12,6 @@ from statewright.cli.serving.checks import Check
 
 MOST_CHECKED_BYTES: Final = 256 * 1024 * 1024
 """Larger stores are not read through for damage: it would take too long."""
-STORE_ID: Final = "store-id"
-"""See `stores/postgres/identity.py`, which needs the driver."""
 LEAST_FREE_BYTES: Final = 500 * 1024 * 1024
 
 
@@ -21,6 +19,7 @@ def check_data(folder: Path) -> Check:
     """Check that the data folder can be used; its facts are the store's size and the process that has it open."""
     import shutil
 
+    from statewright.files.data_folder import STORE_ID
     from statewright.stores.sqlite.file import FILE_NAME, lacks_log, log_of
 
     facts: dict[str, Any] = {"folder": str(folder), "inUseBy": None}
@@ -38,7 +37,7 @@ def check_data(folder: Path) -> Check:
     if not file.is_file():
         facts["ofDatabase"] = (folder / STORE_ID).is_file()
         if facts["ofDatabase"]:
-            said = f"{folder}, of a server on PostgreSQL: its logs are here alone, all else is in the database"
+            said = f"{folder}, of a server on PostgreSQL: its logs are here alone, and are not in the database"
             return Check("data", "ok", said, facts=facts)
         return Check("data", "ok", f"{folder} is empty", facts=facts)
     facts["sizeBytes"] = sum(part.stat().st_size for part in folder.glob(f"{FILE_NAME}*") if part.is_file())

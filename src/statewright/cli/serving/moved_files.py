@@ -18,7 +18,7 @@ from statewright.cli.output import count_words
 from statewright.cli.serving.backup_files import HELD, OBJECTS, Progress, copied, link_or_copy, missing
 from statewright.cli.serving.row_progress import bar, compare_rows
 from statewright.errors import StoreError
-from statewright.files.data_folder import FOLDER_MODE, folders
+from statewright.files.data_folder import FOLDER_MODE, STORE_ID, folders
 from statewright.files.whole import sync_folder, write_bytes
 from statewright.functions.functions import CODE
 from statewright.log_export.places import FOLDER as OTLP
@@ -29,7 +29,7 @@ from statewright.stores.transfer.rows import Rows, counted
 
 MOVED: Final = (OBJECTS, "functions", "jobs", "logs", "metrics", "node-sdk", "simulations", "regions", "accounts")
 """Names in a data folder that belong to its store."""
-LEFT: Final = (f"{FILE_NAME}*", LOCK_NAME, "volatile.sock", HELD, "restored", UNFINISHED, "store-id", OTLP)
+LEFT: Final = (f"{FILE_NAME}*", LOCK_NAME, "volatile.sock", HELD, "restored", UNFINISHED, STORE_ID, OTLP)
 """Patterns of those that stay: the rows, and what is of one process."""
 
 

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, Protocol
 
 NODE: Final = "0"
@@ -21,6 +21,11 @@ IMPORTED: Final = 0
 """The epoch of blocks that come from files of an older version; leases count from 1."""
 
 
+STATEMENT_BYTES: Final = 4 << 20
+"""Written by one statement."""
+STATEMENT_BLOCKS: Final = 500
+
+
 class MinuteBlock(NamedTuple):
     """Points of one minute, given in epoch seconds, of several metrics."""
 
@@ -28,6 +33,20 @@ class MinuteBlock(NamedTuple):
     n: int
     """Given once under one epoch."""
     body: bytes
+
+
+def batches(blocks: Iterable[MinuteBlock]) -> Iterator[list[MinuteBlock]]:
+    """Blocks in their order, as many at once as one statement takes."""
+    batch: list[MinuteBlock] = []
+    size = 0
+    for block in blocks:
+        if batch and (size + len(block.body) > STATEMENT_BYTES or len(batch) == STATEMENT_BLOCKS):
+            yield batch
+            batch, size = [], 0
+        batch.append(block)
+        size += len(block.body)
+    if batch:
+        yield batch
 
 
 class MinuteStore(Protocol):
@@ -48,7 +67,10 @@ class MinuteStore(Protocol):
     def write(
         self, blocks: Sequence[MinuteBlock], names: Sequence[tuple[int, bytes]], now: int, *, imported: bool = False
     ) -> None:
-        """Write blocks, and names over those of the same numbers, which are as old as `now`, in epoch seconds, then."""
+        """Write blocks, and names, which replace those of the same numbers and date from `now`, in epoch seconds.
+
+        Blocks that are `imported` come from files: they are of no lease, and have the epoch `IMPORTED`.
+        """
 
     def read(self, start: int, end: int) -> Iterator[bytes]:
         """The blocks of minutes from a second on, before another one, by time."""

@@ -24,15 +24,14 @@ from typing import Final
 
 from statewright import chance
 from statewright.errors import StoreError
-from statewright.files.data_folder import FILE_MODE, FOLDER_MODE
+from statewright.files.data_folder import FILE_MODE, FOLDER_MODE, STORE_ID
 from statewright.files.whole import write_bytes
 from statewright.stores.postgres.connection import Connection, explained, run
 from statewright.stores.postgres.lease import Lease
 from statewright.stores.statements import statements
 
-FILE_NAME: Final = "store-id"
-"""A line in the data folder: the id, and `pending` while the database may not have it."""
 _LINE: Final = re.compile(r"([0-9a-f]{32})( pending)?\s*")
+"""The content of the file: the id, and `pending` while the database may not have it."""
 _SQL: Final = statements("postgres_lease")
 
 
@@ -58,7 +57,7 @@ class Identity:
     def __init__(self, folder: Path, place: str) -> None:
         """`place` is the database as messages show it."""
         self._folder = folder
-        self._file = folder / FILE_NAME
+        self._file = folder / STORE_ID
         self._place = place
 
     def check(self, connection: Connection) -> None:

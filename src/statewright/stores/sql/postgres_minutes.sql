@@ -1,5 +1,5 @@
--- Minutes of metrics: see `minutes/protocol.py`. Every statement that writes holds the fence first, and answers how many
--- rows held it.
+-- Minutes of metrics: see `minutes/protocol.py`. Every statement that writes locks the lease first; the first column of its
+-- answer is the number of rows that it locked: see `fenced/statement.py`.
 
 -- name: put
 -- Not flushed: points of a second are not worth a wait for the disk.

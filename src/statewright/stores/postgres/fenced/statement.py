@@ -1,7 +1,8 @@
 """Statements that hold the fence themselves, run from any thread: those of blobs and of minutes.
 
-Such a statement begins with the owner and epoch of the lease, locked FOR KEY SHARE, and answers first how many rows
-that were. A take-over waits for a statement under way, and none of a lost owner comes after it.
+Such a statement first locks the row of the lease FOR KEY SHARE, by owner and epoch; the first column of its answer is
+the number of rows that it locked, 0 after a take-over. A take-over waits for a statement under way, and none of a lost
+owner comes after it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from statewright.stores.statements import SqlRow
 
 
 def write_fenced(database: PostgresDatabase, statement: str, given: SqlRow) -> SqlRow:
-    """Run a statement behind the fence: what it answers besides. It may be run twice.
+    """Run a statement behind the fence; the columns behind the first one. It may be run twice.
 
     Raises: OwnershipLost, Unavailable.
     """
