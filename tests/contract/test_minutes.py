@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -24,6 +26,7 @@ from statewright.stores.postgres.fenced import minutes as rows_of_minutes
 from statewright.stores.postgres.store import PostgresStore
 from statewright.stores.transfer.postgres_rows import snapshot
 from statewright.virtual_clock import VirtualClock, run_virtual
+from tests.deadlines import completed
 from tests.postgres_server import server_or_skip
 
 NOW = 1_767_225_600
@@ -399,3 +402,17 @@ def test_rows_that_do_not_arrive_are_noticed(address, tmp_path):
     rows(address, "UPDATE minute SET body = substring(body FROM 1 FOR 30) " + f"WHERE place = '' AND at = {NOW + 60}")
     with snapshot(address) as found, pytest.raises(StoreError, match="of 6 minutes of metrics, 5 arrived"):
         write_minutes(found, tmp_path)
+
+
+def test_a_backup_of_rows_alone_says_that_it_has_files(address, tmp_path):
+    stored(address)
+    (tmp_path / "data").mkdir()
+    arguments = ("backup", tmp_path / "kept.db", "--store", address, "--data", tmp_path / "data")
+    for form in ("json", "table"):
+        done = completed([sys.executable, "-m", "statewright.cli.main", *arguments, "--force", "-o", form])
+        assert done.returncode == 0, done.stderr
+        if form == "json":
+            # Two hours and the names, of both regions.
+            assert json.loads(done.stdout)["files"] == 6
+        else:
+            assert "6 files of objects, functions and metrics" in done.stdout

@@ -160,7 +160,6 @@ def _with_files(
     from statewright.errors import StoreError
 
     made = blobs or {}
-    many = len(names) + len(made)
     folder = files_of(copy)
 
     def write(source: Rows, target: Path) -> int:
@@ -168,12 +167,14 @@ def _with_files(
         return size + write_minutes(source, target)
 
     try:
-        with bar("copying files", many) as progress:
+        with bar("copying files", len(names) + len(made)) as progress:
             size = copy_files(names, held, folder, progress, None if rows is None else partial(write, rows))
     except (OSError, StoreError):
         copy.unlink(missing_ok=True)
         raise
-    return {"files": many, "fileBytes": size, "filesFolder": str(folder) if folder.exists() else None}
+    # Of minutes that are rows, the number of files is known once they are written.
+    many = sum(path.is_file() for path in folder.rglob("*"))
+    return {"files": many, "fileBytes": size, "filesFolder": str(folder) if many else None}
 
 
 def check_store(store: str) -> None:
