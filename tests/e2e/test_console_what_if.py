@@ -299,12 +299,14 @@ def test_machine_check_never_counts_what_it_cannot_judge_as_unchanged(statewrigh
 
 def test_machine_check_judges_under_the_limits_of_the_server(statewright, tmp_path: Path):
     server = Server(tmp_path / "data", "--limits", "open")
-    sfn = server.client("stepfunctions")
-    text = json.dumps({"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}})
-    machine = sfn.create_state_machine(name="what-if-large", definition=text, roleArn=ROLE)["stateMachineArn"]
-    # Longer than the service accepts.
-    started = sfn.start_execution(stateMachineArn=machine, name="large", input=json.dumps({"text": "x" * 300_000}))
-    assert ended(sfn, started["executionArn"])["status"] == "SUCCEEDED"
-    found = statewright("machine", "check", "what-if-large", "--endpoint", f"http://127.0.0.1:{server.port}")
-    assert (found.code, found.out) == (0, "1 execution replayed: 0 change, 1 the same\n")
-    server.stop()
+    try:
+        sfn = server.client("stepfunctions")
+        text = json.dumps({"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}})
+        machine = sfn.create_state_machine(name="what-if-large", definition=text, roleArn=ROLE)["stateMachineArn"]
+        # Longer than the service accepts.
+        started = sfn.start_execution(stateMachineArn=machine, name="large", input=json.dumps({"text": "x" * 300_000}))
+        assert ended(sfn, started["executionArn"])["status"] == "SUCCEEDED"
+        found = statewright("machine", "check", "what-if-large", "--endpoint", f"http://127.0.0.1:{server.port}")
+        assert (found.code, found.out) == (0, "1 execution replayed: 0 change, 1 the same\n")
+    finally:
+        server.stop()

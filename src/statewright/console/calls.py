@@ -13,7 +13,7 @@ from typing import Final
 from statewright.api.operations import Call, perform
 from statewright.console.asked import Asked, document, text_of
 from statewright.console.context import Console
-from statewright.console.services.call_answers import redacted, started
+from statewright.console.services.call_answers import redacted, with_start_key
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject
 
@@ -128,10 +128,10 @@ async def call(console: Console, asked: Asked) -> JsonObject:
         raise ApiError("AccessDenied", f"The console does not call {operation[:60]} of {service[:40]}.", status=403)
     app = console.app_in(text_of(body, "region", ""))
     request = body.get("request", {})
-    if service == "dynamodb" and isinstance(request, dict) and _CONDITIONS & request.keys():
-        refuse_conditions(console, asked)
     if service == "dynamodb" and isinstance(request, dict):
-        request = started(console.places, request)
+        if _CONDITIONS & request.keys():
+            refuse_conditions(console, asked)
+        request = with_start_key(console.places, request)
     by = Call(service, operation, asked.request_id, access_key=asked.caller.access_key or None)
     answer = shown(await perform(app, by, request))
     found: JsonObject = redacted(console.redactor, console.places, service, operation, answer)

@@ -52,7 +52,7 @@ class Console:
     instance: str = field(default_factory=chance.uuid4)
     """Tells this process from the one before and the one after."""
     polls: Polls = field(default_factory=Polls)
-    places: HiddenPlaces[Json] = field(default_factory=HiddenPlaces)
+    places: HiddenPlaces = field(default_factory=HiddenPlaces)
     """The keys and tokens at which reads of items go on, where a part of them is hidden."""
     _hubs: dict[str, Hub] = field(default_factory=dict)
     _apps: dict[str, App] = field(default_factory=dict)

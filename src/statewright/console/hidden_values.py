@@ -26,6 +26,11 @@ _FEW_BYTES: Final = 16_384
 """Pages of this length together, as they are stored, are looked at without a thread."""
 
 
+def page_may_hide(redactor: Redactor, page: HistoryPage) -> bool:
+    """False if a page has no name of a pattern, as nearly all; decoding it costs more than looking."""
+    return redactor.may_hide(zlib.decompress(page.body).decode())
+
+
 @dataclass(slots=True)
 class HiddenValues:
     """The values that executions of one region hide. `read` counts the histories that were looked at."""
@@ -64,7 +69,6 @@ class HiddenValues:
     def _in(self, pages: Sequence[HistoryPage]) -> Values | None:
         redaction = RunRedaction(self.redactor)
         for page in pages:
-            # Nearly no page has a name of a pattern, and decoding costs more than looking.
-            if self.redactor.may_hide(zlib.decompress(page.body).decode()):
+            if page_may_hide(self.redactor, page):
                 redaction.note(decode_page(page))
         return redaction.values

@@ -17,13 +17,14 @@ from typing import Final
 from statewright.arn import parse_arn
 from statewright.asl.program import Program, TaskDef
 from statewright.console.drawings import drawing
+from statewright.console.hidden_values import page_may_hide
 from statewright.console.recorded import Recorded
 from statewright.console.redaction import Redactor
 from statewright.engine.engine import Engine
 from statewright.engine.executions.history_pages import decode_page
 from statewright.engine.executions.views import ExecutionView
 from statewright.interpreter.history import HistoryEvent
-from statewright.payload import Json, JsonObject, dump_json, parse_json
+from statewright.payload import Json, JsonObject, parse_json
 from statewright.stores.protocol import HistoryPage
 
 KEPT_RUNS: Final = 8
@@ -153,21 +154,15 @@ class Runs:
             count = sum(page.count for page in pages)
             self.decoded += count
             # A value that must be hidden is hidden in all events before it, too, which may be very many.
-            if count <= _FEW_EVENTS and (known <= _FEW_EVENTS or not self._may_hide(pages)):
+            if count <= _FEW_EVENTS and (
+                known <= _FEW_EVENTS or not any(page_may_hide(self.redactor, page) for page in pages)
+            ):
                 _note(kept.recorded, pages)
             else:
                 with self.engine.clock.busy():
                     await asyncio.to_thread(_note, kept.recorded, pages)
         self._make_room(shown.id)
         return kept
-
-    def _may_hide(self, pages: Sequence[HistoryPage]) -> bool:
-        """False if no event of some pages has a name that the settings hide."""
-        events = (event for page in pages for event in decode_page(page))
-        values = (value for event in events for value in (event.details or {}).values())
-        # What is not a text has texts in it, which are as they are looked for.
-        texts = (value if isinstance(value, str) else dump_json(value) for value in values)
-        return any(self.redactor.may_hide(text) for text in texts)
 
     def _make_room(self, newest: int) -> None:
         others = [one for one in self._kept if one != newest]

@@ -25,7 +25,7 @@ MOST_LOOKED_AT: Final = 200
 """Failed executions whose errors are read, by machine."""
 MANY_MESSAGES: Final = 1_000
 LEAST_SAVED_USD: Final = 0.01
-"""Advice that would save less than a cent is none."""
+"""Advice that would save less is left out."""
 MANY_CALLS: Final = 1_000
 FITTED: Final = (
     "lambda-2022: what becomes of a throttled batch is assumed, and fitted to one published figure (103 dead letters); "

@@ -11,7 +11,7 @@ import pytest
 from statewright.config_tables import ConsoleSettings
 from statewright.console.redaction import MASK, Redactor
 from statewright.console.services import call_answers
-from statewright.console.services.call_answers import started
+from statewright.console.services.call_answers import with_start_key
 from statewright.console.services.hidden_places import MOST, HiddenPlaces
 from statewright.console.services.shown_data import described, is_secret, items, lines, named
 from statewright.errors import ApiError
@@ -130,18 +130,18 @@ def test_answers_with_items_lines_and_outputs():
     ],
 )
 def test_the_place_after_a_page_of_items_shows_no_key_that_is_hidden(hidden, items):
-    key, places = {"card": {"S": "4111111111111111"}}, HiddenPlaces[Any]()
+    key, places = {"card": {"S": "4111111111111111"}}, HiddenPlaces()
     answer = {"Items": items, "LastEvaluatedKey": key, "Count": len(items)}
     shown = call_answers.redacted(hidden, places, "dynamodb", "Scan", answer)
     assert "4111" not in json.dumps(shown)
     again = {"TableName": "t", "ExclusiveStartKey": json.loads(json.dumps(shown["LastEvaluatedKey"]))}
-    assert started(places, again) == {"TableName": "t", "ExclusiveStartKey": key}
+    assert with_start_key(places, again) == {"TableName": "t", "ExclusiveStartKey": key}
     with pytest.raises(ApiError, match="begin with the first page"):
-        started(HiddenPlaces(), again)
+        with_start_key(HiddenPlaces(), again)
 
 
 def test_places_that_are_hidden_are_bounded():
-    places = HiddenPlaces[int]()
+    places = HiddenPlaces()
     first, second = places.ticket(1), places.ticket(2)
     for number in range(MOST - 2):
         places.ticket(number)

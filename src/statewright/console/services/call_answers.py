@@ -8,7 +8,7 @@ from typing import Final
 from statewright.console.redaction import MASK, Redactor
 from statewright.console.services import shown_data
 from statewright.console.services.hidden_places import HiddenPlaces
-from statewright.payload import Json, JsonObject
+from statewright.payload import JsonObject
 
 _NAMED: Final = {
     "Outputs": ("OutputKey", "OutputValue"), "Parameters": ("ParameterKey", "ParameterValue"), "Tags": ("Key", "Value"),
@@ -16,9 +16,7 @@ _NAMED: Final = {
 """Lists of a stack whose members are a name and a value."""
 
 
-def redacted(
-    redactor: Redactor, places: HiddenPlaces[Json], service: str, operation: str, answer: JsonObject
-) -> JsonObject:
+def redacted(redactor: Redactor, places: HiddenPlaces, service: str, operation: str, answer: JsonObject) -> JsonObject:
     """An answer, its bytes as base64, with what is hidden left out.
 
     `places` takes the keys at which a read of items goes on, if a part of them is hidden.
@@ -36,24 +34,26 @@ def redacted(
     return shown
 
 
-def started(places: HiddenPlaces[Json], request: JsonObject) -> JsonObject:
-    """A read of items that goes on at the place which its page was given. Raises: ApiError (`BadRequest`)."""
+def with_start_key(places: HiddenPlaces, request: JsonObject) -> JsonObject:
+    """A request of DynamoDB with the key for which its `ExclusiveStartKey` has a ticket, if it has one.
+
+    Raises: ApiError (`BadRequest`) for a ticket that is not kept.
+    """
     start = request.get("ExclusiveStartKey")
     ticket = start.get(MASK) if isinstance(start, dict) else None
     return request if not isinstance(ticket, str) else {**request, "ExclusiveStartKey": places.place(ticket)}
 
 
-def _with_items(redactor: Redactor, places: HiddenPlaces[Json], answer: JsonObject) -> JsonObject:
+def _with_items(redactor: Redactor, places: HiddenPlaces, answer: JsonObject) -> JsonObject:
     if answer.get("Item"):
         (item,) = shown_data.items(redactor, [answer["Item"]])
         return {**answer, "Item": item}
     found, key = answer.get("Items") or [], answer.get("LastEvaluatedKey")
     if not key:
         return {**answer, "Items": shown_data.items(redactor, found)} if found else answer
-    # Together, because what is hidden in an item is hidden in the key, too.
-    *shown, end = shown_data.items(redactor, [*found, key])
+    shown, is_hidden = shown_data.items_and_key(redactor, found, key)
     # The text of a ticket is not an attribute's value, so that no key of an item looks like it.
-    return {**answer, "Items": shown, "LastEvaluatedKey": key if end == key else {MASK: places.ticket(key)}}
+    return {**answer, "Items": shown, "LastEvaluatedKey": {MASK: places.ticket(key)} if is_hidden else key}
 
 
 def _invoked(redactor: Redactor, answer: JsonObject) -> JsonObject:

@@ -8,24 +8,23 @@ outlives a restart.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Final, Generic, TypeVar
+from typing import Final
 
 from statewright import chance
 from statewright.errors import ApiError
-
-P = TypeVar("P")
+from statewright.payload import Json
 
 MOST: Final = 1_000
 """Places that are kept; beyond them the one that was used longest ago is forgotten."""
 
 
-class HiddenPlaces(Generic[P]):
+class HiddenPlaces:
     """Tickets for places, each of which can be used again and again."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, P] = OrderedDict()
+        self._kept: OrderedDict[str, Json] = OrderedDict()
 
-    def ticket(self, place: P) -> str:
+    def ticket(self, place: Json) -> str:
         """A new ticket for a place."""
         made = chance.uuid4()
         self._kept[made] = place
@@ -33,7 +32,7 @@ class HiddenPlaces(Generic[P]):
             self._kept.popitem(last=False)
         return made
 
-    def place(self, ticket: str) -> P:
+    def place(self, ticket: str) -> Json:
         """The place of a ticket. Raises: ApiError (`BadRequest`) if it is not kept."""
         if ticket not in self._kept:
             text = "The place of this page is not kept any more, because it is hidden: begin with the first page."

@@ -79,6 +79,15 @@ def items(redactor: Redactor, found: Sequence[JsonObject]) -> list[Json]:
     return [_typed({"M": one}, new, old)["M"] for one, new, old in zip(found, shown, plain, strict=True)]
 
 
+def items_and_key(redactor: Redactor, found: Sequence[JsonObject], key: JsonObject) -> tuple[list[Json], bool]:
+    """Items of a page as `items` shows them, and whether something of the key after it must be hidden.
+
+    What is hidden in an item is hidden in the key, too.
+    """
+    *shown, end = items(redactor, [*found, key])
+    return shown, end != key
+
+
 def _plain(attribute: JsonObject) -> Json:
     kind, value = next(iter(attribute.items()))
     if kind == "M":

@@ -10,7 +10,7 @@ from statewright.console.calls import refuse_conditions, shown
 from statewright.console.context import Console
 from statewright.console.redaction import MASK
 from statewright.console.services.lists import page_of
-from statewright.console.services.shown_data import items
+from statewright.console.services.shown_data import items, items_and_key
 from statewright.errors import ApiError
 from statewright.payload import JsonObject
 from statewright.tables.definitions import Definition
@@ -75,9 +75,9 @@ async def select(console: Console, asked: Asked) -> JsonObject:
     token, key = answer.get("NextToken"), shown(answer.get("LastEvaluatedKey"))
     if not key:
         return {"items": items(console.redactor, shown(answer["Items"])), "next": token}
-    *found, end = items(console.redactor, [*shown(answer["Items"]), key])
+    found, is_hidden = items_and_key(console.redactor, shown(answer["Items"]), key)
     # The token is made of the key.
-    return {"items": found, "next": token if end == key else f"{MASK}{console.places.ticket(token)}"}
+    return {"items": found, "next": f"{MASK}{console.places.ticket(token)}" if is_hidden else token}
 
 
 READS: Final = {"tables": tables}

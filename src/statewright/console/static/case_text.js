@@ -1,8 +1,7 @@
 // A test case as text: shown, copied, downloaded.
 
-import { html, useState } from './vendor.js';
-import { copyText } from './copying.js';
-import { useAction } from './dialogs.js';
+import { html } from './vendor.js';
+import { CopyButton } from './copy_button.js';
 import { downloadText } from './downloads.js';
 import { plural } from './format.js';
 import { Icon } from './icons.js';
@@ -12,9 +11,6 @@ import { Icon } from './icons.js';
  *   `definition` is the file that it belongs beside.
  */
 export function CaseText({ text, file, definition, leftOut, problem, hidden = false }) {
-  const [isCopied, setCopied] = useState(false);
-  const copying = useAction();
-  const copy = () => copying.run(() => copyText(text).then(() => setCopied(true)));
   return html`<div class="wb-case">
     ${problem ? html`<p class="banner fail" role="alert">The case does not pass: ${problem}. Change it before you use it.</p>`
       : html`<p class="banner ok"><span class="c-ok"><${Icon} name="check" /></span><span>The case passes against this definition.</span></p>`}
@@ -22,7 +18,7 @@ export function CaseText({ text, file, definition, leftOut, problem, hidden = fa
     ${leftOut.length ? html`<p class="faint">Not expected, because ${leftOut.length === 1 ? 'it differs' : 'they differ'} from run to run: ${leftOut.join(', ')}.</p>` : null}
     <pre class="wb-casetext" tabindex="0" aria-label=${file}>${text.length > 60000 ? `${text.slice(0, 60000)}\n…` : text}</pre>
     <p class="wb-row2"><button class="action primary" onClick=${() => downloadText(text, file)}><${Icon} name="download" size=${13} />Download</button>
-      ${navigator.clipboard ? html`<button class="action" onClick=${copy}><${Icon} name="copy" size=${13} />${isCopied ? 'Copied' : 'Copy'}</button>` : null}${copying.problem ? html`<span class="fail" role="alert">${copying.problem.message}</span>` : null}
+      <${CopyButton} text=${text} />
       <span class="faint">Put ${file} beside ${definition}, and run <code>statewright test</code>. ${plural(text.split('\n').length - 1, 'line')}</span></p>
   </div>`;
 }

@@ -1,6 +1,6 @@
 // Text for the clipboard.
 
-/** Copies a text; the error of a browser that refuses says what to do. @param {string} text */
+/** Copies a text; its error is a sentence for the page, if the browser refuses. @param {string} text */
 export async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);

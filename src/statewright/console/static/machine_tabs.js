@@ -2,9 +2,8 @@
 
 import { html, useEffect, useMemo, useState } from './vendor.js';
 import { call } from './api.js';
-import { copyText } from './copying.js';
+import { CopyButton } from './copy_button.js';
 import { Difference } from './definition_diff.js';
-import { useAction } from './dialogs.js';
 import { Editor } from './editor.js';
 import { Graph } from './graph.js';
 import { Icon } from './icons.js';
@@ -30,11 +29,8 @@ export function MachineGraph({ arn, server, query, set }) {
 
 /** @param {import('./machine.js').TabProps} props */
 export function Definition({ shown }) {
-  const [isCopied, setCopied] = useState(false);
   const text = useMemo(() => indented(shown.definition) ?? shown.definition, [shown]);
-  const copying = useAction();
-  const copy = () => copying.run(() => copyText(text).then(() => setCopied(true)));
-  return html`<section class="card textbox"><p class="wb-bar2">${navigator.clipboard ? html`<button class="action" onClick=${copy}><${Icon} name="copy" size=${13} />${isCopied ? 'Copied' : 'Copy'}</button>` : null}${copying.problem ? html`<span class="fail" role="alert">${copying.problem.message}</span>` : null}
+  return html`<section class="card textbox"><p class="wb-bar2"><${CopyButton} text=${text} />
     <span class="faint">${text.length.toLocaleString('en-GB')} characters</span></p><${Editor} value=${text} label="Definition" readOnly=${true} /></section>`;
 }
 

@@ -248,7 +248,7 @@ class Semaphores:
         return [self._semaphores[name] for name in sorted(self._semaphores)]
 
     def every(self) -> Collection[Semaphore]:
-        """Every semaphore with holders or waiters, in no order. It changes with them: no caller may wait meanwhile."""
+        """Every semaphore with holders or waiters, in no order; a live view, not to be held over an await."""
         return self._semaphores.values()
 
     def find(self, name: str, key: str) -> Semaphore | None:
