@@ -301,6 +301,9 @@ class Rows:
     def has(self, name: str) -> bool:
         return name in self.content
 
+    def sizes(self, prefix: str) -> dict[str, int]:
+        return {name: len(body) for name, body in self.content.items() if name.startswith(prefix)}
+
     def copy(self, source: str, name: str) -> bool:
         self.content[name] = self.content[source]
         return True
@@ -357,6 +360,21 @@ def test_a_move_that_is_interrupted_begins_again(place):
     assert blobs.move("object/1") == len(LARGE)
     assert rows.content == {}
     assert blobs.read("object/1", 0, len(LARGE)) == LARGE
+
+
+@pytest.mark.parametrize("name", ["object/1", CODE])
+def test_rows_of_an_interrupted_write_do_not_replace_the_whole_blob(place, name):
+    blobs, rows, _ = moving(place, {name: LARGE[: 2 * PIECE_BYTES]})
+
+    def write(_: int) -> None:
+        rows.before_read = lambda _: None
+        written(blobs, name, LARGE)
+
+    rows.before_read = write
+    assert blobs.move(name) is None
+    assert rows.content == {}
+    assert blobs.sizes(name) == {name: len(LARGE)}
+    assert blobs.read(name, 0, len(LARGE)) == LARGE
 
 
 def test_a_copy_of_what_is_still_a_row_is_one(place):

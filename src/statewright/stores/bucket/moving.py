@@ -153,7 +153,19 @@ class MovingBlobs:
 
     def create(self, name: str) -> BlobWriting:
         """See `BlobStore.create`."""
-        return self.bucket.create(name)
+        return _Replacing(self, name) if self.has_rows else self.bucket.create(name)
+
+    def drop_rows(self, name: str) -> None:
+        """Delete the rows of a blob that is about to be written anew, and give up its move.
+
+        They are those of a write that was interrupted: moved later, they would replace the whole blob.
+
+        Raises: Unavailable, OwnershipLost.
+        """
+        with self._ending:
+            self._is_deleted = self._is_deleted or self._moving == name
+            if self.rows.has(name):
+                self.rows.remove([name])
 
     def touch(self, name: str) -> int | None:
         """See `BlobStore.touch`."""
@@ -207,3 +219,24 @@ class MovingBlobs:
         """See `BlobStore.sizes`."""
         found = self.rows.sizes(prefix) if self.has_rows else {}
         return {**self.bucket.sizes(prefix), **found}
+
+
+class _Replacing:
+    """See `BlobWriting`: a writing to the bucket, before whose first piece rows of the same name go."""
+
+    def __init__(self, blobs: MovingBlobs, name: str) -> None:
+        self._blobs = blobs
+        self._name = name
+        self._writing = blobs.bucket.create(name)
+        self._is_begun = False
+
+    def put(self, piece: bytes, *, is_last: bool) -> None:
+        """See `BlobWriting.put`."""
+        if not self._is_begun:
+            self._blobs.drop_rows(self._name)
+            self._is_begun = True
+        self._writing.put(piece, is_last=is_last)
+
+    def discard(self) -> None:
+        """See `BlobWriting.discard`."""
+        self._writing.discard()
