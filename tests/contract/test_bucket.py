@@ -423,6 +423,23 @@ def test_a_bucket_that_was_deleted_is_an_outage(place, caplog):
     assert len(caplog.records) == 1
 
 
+def test_a_bucket_that_was_closed_in_an_outage_can_be_used_again(tmp_path, monkeypatch):
+    with_credentials(monkeypatch)
+    monkeypatch.setattr(client, "ATTEMPTS", 1)
+    server = Server(tmp_path / "endpoint")
+    blobs = BucketBlobs(Bucket(Place(server).address), Lease())
+    written(blobs, "object/1", b"x")
+    assert server.stop() == 0
+    with pytest.raises(Unavailable, match="does not answer"):
+        blobs.read("object/1", 0, 1)
+    blobs.bucket.close()
+    again = Server(tmp_path / "endpoint", "--port", str(server.port))
+    assert blobs.read("object/1", 0, 1) == b"x"
+    assert blobs.bucket.state == "ok"
+    blobs.bucket.close()
+    assert again.stop() == 0
+
+
 def test_an_owner_that_lost_the_store_changes_nothing(place):
     lease = Lease()
     blobs = BucketBlobs(Bucket(place.address), lease)

@@ -84,6 +84,7 @@ class Bucket:
             prober.join()
         with self._lock:
             client, self._client = self._client, None
+            self._trouble, self._is_unreachable = None, False
         if client is not None:
             client.close()
 
