@@ -440,6 +440,24 @@ def test_a_bucket_that_was_closed_in_an_outage_can_be_used_again(tmp_path, monke
     assert again.stop() == 0
 
 
+def test_a_conflict_that_nothing_asked_for_is_an_outage(place, monkeypatch):
+    from botocore.client import BaseClient
+    from botocore.exceptions import ClientError
+
+    def conflict(_: BaseClient, operation: str, __: object) -> None:
+        answer = {
+            "Error": {"Code": "OperationAborted", "Message": "A conflicting operation is in progress."},
+            "ResponseMetadata": {"HTTPStatusCode": 409},
+        }
+        raise ClientError(answer, operation)  # type: ignore[arg-type]
+
+    blobs = BucketBlobs(Bucket(place.address), Lease())
+    monkeypatch.setattr(BaseClient, "_make_api_call", conflict)
+    with pytest.raises(Unavailable, match="OperationAborted: A conflicting operation is in progress"):
+        written(blobs, "object/1", b"x")
+    blobs.bucket.close()
+
+
 def test_an_owner_that_lost_the_store_changes_nothing(place):
     lease = Lease()
     blobs = BucketBlobs(Bucket(place.address), lease)

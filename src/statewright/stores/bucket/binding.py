@@ -94,7 +94,7 @@ def _try_rights(bucket: Bucket) -> None:
         bucket.probe()
         bucket.send("ListObjectsV2", Prefix=bucket.key(MARK), MaxKeys=1)
         bucket.send("ListMultipartUploads", Prefix=bucket.key(MARK), MaxUploads=1)
-    except (Missing, Taken) as problem:
+    except Missing as problem:
         raise Unavailable(f"the bucket {bucket.place} cannot be used: it answers a probe with {problem}") from None
 
 

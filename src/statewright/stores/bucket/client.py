@@ -30,6 +30,8 @@ DEFAULT_REGION: Final = "us-east-1"
 
 _MISSING: Final = frozenset({"NoSuchKey", "NoSuchUpload", "404", "NotFound", "InvalidRange", "416"})
 """An object that ends before a range begins has nothing of it."""
+_TEMPORARY: Final = (409, 412, 429)
+"""Source: S3 API reference, error responses: OperationAborted, for one, asks for another try."""
 _REASONS: Final = {
     "NoSuchBucket": "there is no such bucket",
     "AccessDenied": "access is denied",
@@ -100,7 +102,7 @@ class Bucket:
     def send(self, operation: str, **given: Any) -> Mapping[str, Any]:
         """Call an operation on the bucket: its answer, with the whole body as `Body` where it has one.
 
-        Raises: Missing, Taken; Unavailable, Refused.
+        Raises: Missing; Taken, for a call with `IfNoneMatch`; Unavailable, Refused.
         """
         trouble = self._trouble
         if self._is_unreachable and trouble is not None:
@@ -132,22 +134,22 @@ class Bucket:
             if "Body" in answer:
                 answer["Body"] = answer["Body"].read()
         except ClientError as error:
-            raise self._explained(error.response) from None
+            raise self._explained(error.response, is_conditional="IfNoneMatch" in given) from None
         except (BotoCoreError, OSError) as problem:
             raise self._unusable(problem) from None
         return answer
 
-    def _explained(self, answer: Mapping[str, Any]) -> Exception:
+    def _explained(self, answer: Mapping[str, Any], *, is_conditional: bool) -> Exception:
         code = str(answer.get("Error", {}).get("Code", ""))
         status = answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
         if code in _MISSING:
             return Missing(code)
-        if status in (409, 412):
+        if status in (409, 412) and is_conditional:
             return Taken(code)
         words = " ".join(str(answer.get("Error", {}).get("Message") or "").split())
         reason = _REASONS.get(code) or f"{code or status}: {words}".rstrip(": .")
         text = f"the bucket {self.place}{self._where()} cannot be used: {reason}"
-        return Refused(text) if 400 <= status < 500 and status != 429 else Unavailable(text)
+        return Refused(text) if 400 <= status < 500 and status not in _TEMPORARY else Unavailable(text)
 
     def _unusable(self, problem: Exception) -> Unavailable:
         from botocore.exceptions import (
@@ -198,7 +200,7 @@ class Bucket:
                 self.probe()
             except _Unreachable as problem:
                 self._trouble = str(problem)
-            except (StoreError, Missing, Taken) as problem:
+            except (StoreError, Missing) as problem:
                 # It answers: what can be read is read.
                 self._trouble, self._is_unreachable = str(problem), False
             else:
