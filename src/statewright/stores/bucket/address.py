@@ -47,7 +47,7 @@ def bucket_address(text: str) -> BucketAddress:
         port = parts.port
     except ValueError:
         raise StoreError(f"the address of the bucket cannot be read; write it as {_EXAMPLE}") from None
-    if "@" in parts.netloc:
+    if "@" in parts.netloc or "@" in unquote(parts.query) or (parts.scheme != "s3" and "@" in text):
         # Not quoted: it may have a secret.
         raise StoreError(
             "the address of the bucket must not have credentials: put them into the environment "
