@@ -449,7 +449,7 @@ def test_a_conflict_that_nothing_asked_for_is_an_outage(place, monkeypatch):
             "Error": {"Code": "OperationAborted", "Message": "A conflicting operation is in progress."},
             "ResponseMetadata": {"HTTPStatusCode": 409},
         }
-        raise ClientError(answer, operation)  # type: ignore[arg-type]
+        raise ClientError(answer, operation)
 
     blobs = BucketBlobs(Bucket(place.address), Lease())
     monkeypatch.setattr(BaseClient, "_make_api_call", conflict)

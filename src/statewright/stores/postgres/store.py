@@ -76,7 +76,7 @@ class PostgresStore:
         epoch = await self.database.open(owner)
         if self._moving is not None:
             try:
-                await asyncio.get_running_loop().run_in_executor(None, _start, self._moving)
+                await asyncio.to_thread(_start, self._moving)
             except BaseException:
                 await self.close()
                 raise
@@ -89,11 +89,10 @@ class PostgresStore:
     async def close(self) -> None:
         """See `Store.close`; harmless when repeated."""
         if self._moving is not None:
-            await asyncio.get_running_loop().run_in_executor(None, self._moving.stop)
+            await asyncio.to_thread(self._moving.stop)
         await self.database.close()
-
         if self.bucket is not None:
-            await asyncio.get_running_loop().run_in_executor(None, self.bucket.close)
+            await asyncio.to_thread(self.bucket.close)
 
     def _submit(self, task: QueueTask) -> Awaitable[Any]:
         return self.database.opened.writers.submit(task)

@@ -1,5 +1,5 @@
--- Blobs: see `postgres/fenced/blobs.py`. Every statement that writes holds the fence first, and answers how many rows held it.
--- Time is the database's.
+-- Blobs: see `postgres/fenced/blobs.py`. Every statement that writes holds the fence first, and answers how many rows
+-- held it. Time is the database's.
 
 -- name: put
 -- A piece that is not durable yet: the statement that ends its blob is later in the log, and makes both so.
