@@ -127,6 +127,17 @@ def test_a_package_has_an_object_for_each_epoch_that_asked_for_it(address, place
     assert place.stored() == []
 
 
+def test_an_owner_deletes_no_package_of_its_own_epoch(address, place, tmp_path):
+    """A deletion that takes effect late would meet one that was uploaded again meanwhile."""
+
+    def work(blobs: BlobStore) -> None:
+        written(blobs, CODE, b"code")
+        blobs.remove_old([CODE], -1_000_000)
+        assert place.stored() == [f"{CODE}/1"]
+
+    used(address, tmp_path, place.address, work)
+
+
 def test_a_young_package_of_another_owner_stays(address, place, tmp_path):
     used(address, tmp_path, place.address, lambda blobs: written(blobs, CODE, b"code"))
     used(address, tmp_path, place.address, lambda blobs: blobs.remove_old([CODE], ORPHAN_MS))

@@ -10,10 +10,11 @@ slip through harmless:
    whose writing failed is not used again by the process itself either (`writes_late`).
 2. **Only doomed ids are deleted**, whose rows are gone for good. So a deletion that comes late deletes nothing that a
    row names.
-3. **A name that is written again** (packages: the SHA-256 of their code) **has one object for each epoch** of the lease
-   that wrote it or asked for it: `code/SHA256/EPOCH`. An owner lists and deletes objects of its own epoch and of those
-   before; whenever a row is about to name a package, it has an object of the own epoch. So the late deletion of a lost
-   owner meets objects that no later owner depends on. All objects of a name have the same bytes.
+3. **A name that is written again** (packages: the SHA-256 of their code) **has one object for each epoch** of the
+   lease that wrote it or asked for it: `code/SHA256/EPOCH`. Whenever a row is about to name a package, it has an
+   object of the own epoch, and an owner deletes those of earlier epochs alone. So no deletion that comes late, of a
+   lost owner or of the present one, meets an object that is depended on; unused packages stay until another owner.
+   All objects of a name have the same bytes.
 4. **An upload in parts that another process has begun is aborted** when the store is taken (`abort_left`): its parts
    take space, and no listing of objects shows them.
 
@@ -24,7 +25,6 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, Protocol
@@ -57,8 +57,6 @@ class BucketBlobs:
     def __init__(self, bucket: Bucket, lease: Fence) -> None:
         self.bucket = bucket
         self._lease = lease
-        self._asked: dict[str, float] = {}
-        """When a rewritten name was written or asked for by this process, by the monotonic clock."""
         self._changing = threading.Lock()
         """Held while a rewritten name is asked for, and between a look at its age and its deletion."""
 
@@ -76,7 +74,6 @@ class BucketBlobs:
             newest = max(found)
             if newest < epoch and not self._copy(_key(name, newest), _key(name, epoch)):
                 return None
-            self._asked[name] = time.monotonic()
             return int(found[newest]["Size"])
 
     def has(self, name: str) -> bool:
@@ -120,16 +117,13 @@ class BucketBlobs:
             self._delete(keys + [_key(name, epoch) for name in rewritten for epoch in self._versions(name)])
 
     def remove_old(self, names: Sequence[str], age_ms: int) -> None:
-        """See `BlobStore.remove_old`, which is for rewritten names."""
+        """See `BlobStore.remove_old`, which is for rewritten names: objects of the own epoch stay (rule 3)."""
         for name in names:
             with self._changing:
-                asked = self._asked.get(name)
-                if asked is not None and (time.monotonic() - asked) * 1000 <= age_ms:
-                    continue
                 epoch = self._lease.fence()
                 found = self._versions(name)
                 if all(one["AgeMs"] > age_ms for one in found.values()):
-                    self._delete([_key(name, one) for one in found if one <= epoch])
+                    self._delete([_key(name, one) for one in found if one < epoch])
 
     def young(self, names: Sequence[str], age_ms: int) -> set[str]:  # noqa: ARG002
         """See `BlobStore.young`: all of them, because a request for any of them may still be under way."""
@@ -166,11 +160,7 @@ class BucketBlobs:
     def key_of_new(self, name: str) -> str:
         """The key of a blob that is about to be written. Raises: OwnershipLost, Unavailable."""
         epoch = self._lease.fence()
-        if not _is_rewritten(name):
-            return name
-        with self._changing:
-            self._asked[name] = time.monotonic()
-        return _key(name, epoch)
+        return _key(name, epoch) if _is_rewritten(name) else name
 
     def fence(self) -> None:
         """Check the lease. Raises: OwnershipLost, Unavailable."""
