@@ -25,7 +25,7 @@ ELSEWHERE: dict[str, list[str]] = {
     "events": ["e2e/test_events*.py", "e2e/test_schedules.py", "crash/test_events_kill.py"],
     "functions": [
         "e2e/test_lambda*.py", "crash/test_pipeline_kill.py", "e2e/test_cli_function.py", "attack/test_handlers.py",
-        "attack/test_isolation.py", "attack/test_credentials_of_processes.py",
+        "attack/test_isolation.py", "attack/test_credentials_of_processes.py", "e2e/test_ray.py",
     ],
     "graph": ["property/test_graph_fuzz.py"],
     "integrations": ["e2e/test_volatile.py", "e2e/test_workers.py"],
@@ -49,6 +49,7 @@ ELSEWHERE: dict[str, list[str]] = {
         "simulation/test_queues_chaos.py",
     ],
     "records": ["e2e/test_log*.py", "e2e/test_identities.py", "e2e/test_secrets_and_parameters.py"],
+    "settings": ["unit/test_config.py"],
     "simulator": ["conformance/test_cases.py", "property/test_script_fuzz.py"],
     "stores": ["contract", "crash/test_sqlite_kill.py", "crash/test_store_faults.py", "crash/test_checkpoint_kill.py",
                "crash/test_postgres_outage.py"],

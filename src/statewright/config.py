@@ -1,39 +1,35 @@
 """`statewright.toml`: the server's account and region, the endpoints of other services, and the limits.
 
-Owns reading and checking the file; a mistake is reported with file, line and key. Leaves the effect of a setting to the
-part that uses it. Every part of the server shares the one `Config`.
+Owns reading the file. Leaves the tables of a project to `settings/project.py`, `[console]`, `[jobs]`, `[http]`, `[ray]`
+and `[logs]` to `settings/server.py`, reporting a mistake with file, line and key to `settings/reader.py`, and the
+effect of a setting to the part that uses it. Every part of the server shares the one `Config`.
 """
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Final, NoReturn
-from urllib.parse import urlsplit
+from typing import Final
 
-from statewright.config_tables import (
+from statewright.limits import API_RATES, AWS, PROFILES, Limits, Rate, RateSettings
+from statewright.payload import JsonMapping, JsonObject
+from statewright.settings.project import TABLES, ProjectSettings, checked_project, checked_tables
+from statewright.settings.reader import ConfigError, Keys, Reader, meant
+from statewright.settings.server import (
     BACKENDS,
-    TABLES,
     ConsoleSettings,
     HttpSettings,
     JobSettings,
     LogExportSettings,
-    ProjectSettings,
     RaySettings,
     checked_console,
     checked_http,
     checked_jobs,
     checked_logs,
-    checked_project,
     checked_ray,
-    checked_tables,
 )
-from statewright.files.settings_lines import line_of
-from statewright.limits import API_RATES, AWS, PROFILES, Limits, Rate, RateSettings
-from statewright.payload import JsonMapping, JsonObject
 
 DEFAULT_ACCOUNT: Final = "000000000000"
 DEFAULT_REGION: Final = "us-east-1"
@@ -96,7 +92,7 @@ class FunctionSettings:
     """How handlers run. `isolation` is one of `ISOLATIONS`; `visible` are folders that handlers in namespaces see.
 
     `node_modules` is the folder of the SDK for JavaScript; empty for the one in the data folder (`functions/node_sdk`).
-    `backend` is one of `config_tables.BACKENDS`.
+    `backend` is one of `settings.server.BACKENDS`.
     """
 
     isolation: str = "auto"
@@ -173,10 +169,6 @@ class Config:
         return f"{self.region} of the account {self.account}" if self.accounts else self.region
 
 
-class ConfigError(Exception):
-    """A setting that cannot be used. The text names the file, the line and the key, and says what is expected."""
-
-
 def read_config(path: Path) -> Config:
     """Read a settings file.
 
@@ -206,94 +198,38 @@ def parse_config(text: str, name: str = FILE_NAME) -> Config:
         place = re.search(r" \(at line (\d+), column (\d+)\)$", words)
         where = f":{place[1]}:{place[2]}" if place else ""
         raise ConfigError(f"{name}{where}: {words[: place.start()] if place else words}") from None
-    reader = _Reader(text, name)
+    reader = Reader(text, name)
     config = Config()
     for key, value in document.items():
         if key not in _SETTINGS:
-            reader.refuse((key,), f"is not a setting{_meant(key, _SETTINGS)}")
+            reader.refuse((key,), f"is not a setting{meant(key, _SETTINGS)}")
         config = _SETTINGS[key](reader, config, value)
     accounts = {key: config.accounts.get(key, config.account) for key in config.credentials}
     return replace(config, accounts=accounts if {config.account, *accounts.values()} > {config.account} else {})
 
 
-class _Reader:
-    """Checks values, and finds the line of a key."""
-
-    def __init__(self, text: str, name: str) -> None:
-        self._text = text
-        self._name = name
-        self.folder = Path(name).absolute().parent
-        """The folder of the file, for relative paths."""
-
-    def refuse(self, keys: tuple[str, ...], reason: str) -> NoReturn:
-        line = line_of(self._text, keys)
-        where = f"{self._name}:{line}" if line else self._name
-        raise ConfigError(f"{where}: {'.'.join(keys)} {reason}")
-
-    def text(self, keys: tuple[str, ...], value: object, expected: str = "a string in quotes") -> str:
-        if not isinstance(value, str):
-            self.refuse(keys, f"must be {expected}")
-        return value
-
-    def table(self, keys: tuple[str, ...], value: object, known: tuple[str, ...] | None = None) -> JsonObject:
-        if not isinstance(value, dict):
-            self.refuse(keys, "must be a table")
-        for key in value if known is not None else ():
-            if known is not None and key not in known:
-                self.refuse((*keys, key), f"is not a setting{_meant(key, known)}")
-        return value
-
-    def texts(self, keys: tuple[str, ...], value: object) -> dict[str, str]:
-        return {key: self.text((*keys, key), item) for key, item in self.table(keys, value).items()}
-
-    def list_of_texts(self, keys: tuple[str, ...], value: object) -> list[str]:
-        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-            self.refuse(keys, "must be a list of strings")
-        return value
-
-    def url(self, keys: tuple[str, ...], value: object) -> str:
-        text = self.text(keys, value, 'an address such as "http://127.0.0.1:8000"')
-        try:
-            parts = urlsplit(text)
-            sound = (
-                parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
-            )
-        except ValueError:
-            sound = False
-        if not sound:
-            self.refuse(keys, f'must be an address such as "http://127.0.0.1:8000", not {text!r}')
-        return text.rstrip("/")
-
-
-def _meant(key: str, known: Mapping[str, object] | tuple[str, ...]) -> str:
-    close = difflib.get_close_matches(key, list(known), 1)
-    if close:
-        return f"; did you mean {close[0]}?"
-    return f"; there are: {', '.join(sorted(known))}"
-
-
-def _account(reader: _Reader, config: Config, value: object) -> Config:
+def _account(reader: Reader, config: Config, value: object) -> Config:
     return replace(config, account=_account_id(reader, ("account",), value))
 
 
-def _account_id(reader: _Reader, where: tuple[str, ...], value: object) -> str:
+def _account_id(reader: Reader, where: Keys, value: object) -> str:
     text = reader.text(where, value, "twelve digits in quotes")
     if not re.fullmatch(r"[0-9]{12}", text):
         reader.refuse(where, f"must be twelve digits in quotes, not {text!r}")
     return text
 
 
-def _region(reader: _Reader, config: Config, value: object) -> Config:
+def _region(reader: Reader, config: Config, value: object) -> Config:
     text = reader.text(("region",), value)
     if not REGION.fullmatch(text):
         reader.refuse(("region",), f'must be a region such as "us-east-1", not {text!r}')
     return replace(config, region=text)
 
 
-def _credentials(reader: _Reader, config: Config, value: object) -> Config:
+def _credentials(reader: Reader, config: Config, value: object) -> Config:
     secrets, accounts = {}, {}
     for key, given in reader.table(("credentials",), value).items():
-        where: tuple[str, ...] = ("credentials", key)
+        where: Keys = ("credentials", key)
         if isinstance(given, dict):
             given = reader.table(where, given, ("secret", "account"))
             if "account" in given:
@@ -307,7 +243,7 @@ def _credentials(reader: _Reader, config: Config, value: object) -> Config:
     return replace(config, credentials=secrets, accounts=accounts)
 
 
-def _endpoints(reader: _Reader, config: Config, value: object) -> Config:
+def _endpoints(reader: Reader, config: Config, value: object) -> Config:
     found = {}
     for service, given in reader.table(("endpoints",), value).items():
         keys = ("endpoints", service)
@@ -322,7 +258,7 @@ def _endpoints(reader: _Reader, config: Config, value: object) -> Config:
     return replace(config, endpoints=found)
 
 
-def _connections(reader: _Reader, config: Config, value: object) -> Config:
+def _connections(reader: Reader, config: Config, value: object) -> Config:
     found = {}
     known = tuple(item.name for item in fields(Connection) if item.name != "name")
     for name, given in reader.table(("connections",), value).items():
@@ -350,7 +286,7 @@ def _connections(reader: _Reader, config: Config, value: object) -> Config:
     return replace(config, connections=found)
 
 
-def _limits(reader: _Reader, config: Config, value: object) -> Config:
+def _limits(reader: Reader, config: Config, value: object) -> Config:
     settings = {"profile": value} if isinstance(value, str) else value
     known = (*(item.name for item in fields(Limits)), "rates")
     table = reader.table(("limits",), settings, known)
@@ -372,7 +308,7 @@ def _limits(reader: _Reader, config: Config, value: object) -> Config:
     return replace(config, limits=limits)
 
 
-def _rates(reader: _Reader, value: object) -> RateSettings:
+def _rates(reader: Reader, value: object) -> RateSettings:
     keys = ("limits", "rates")
     table = reader.table(keys, {"profile": value} if isinstance(value, str) else value, ("profile", *API_RATES))
     profile = table.get("profile", "none")
@@ -395,13 +331,13 @@ def _rates(reader: _Reader, value: object) -> RateSettings:
     return RateSettings(profile, own)
 
 
-def _volatile(reader: _Reader, config: Config, value: object) -> Config:
+def _volatile(reader: Reader, config: Config, value: object) -> Config:
     if not isinstance(value, bool):
         reader.refuse(("volatile",), "must be true or false")
     return replace(config, volatile=value)
 
 
-def _issuers(reader: _Reader, config: Config, value: object) -> Config:
+def _issuers(reader: Reader, config: Config, value: object) -> Config:
     found = reader.texts(("issuers",), value)
     for issuer in found:
         if not issuer.startswith(("https://", "http://")):
@@ -409,29 +345,29 @@ def _issuers(reader: _Reader, config: Config, value: object) -> Config:
     return replace(config, issuers={issuer: str(reader.folder / path) for issuer, path in found.items()})
 
 
-def _time_scale(reader: _Reader, config: Config, value: object) -> Config:
+def _time_scale(reader: Reader, config: Config, value: object) -> Config:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST_TIME_SCALE:
         reader.refuse(("time_scale",), f"must be a number from 0 (no waits) to {MOST_TIME_SCALE}")
     return replace(config, time_scale=float(value))
 
 
-def _jobs(reader: _Reader, config: Config, value: object) -> Config:
+def _jobs(reader: Reader, config: Config, value: object) -> Config:
     return replace(config, jobs=checked_jobs(reader, value))
 
 
-def _http(reader: _Reader, config: Config, value: object) -> Config:
+def _http(reader: Reader, config: Config, value: object) -> Config:
     return replace(config, http=checked_http(reader, value))
 
 
-def _logs(reader: _Reader, config: Config, value: object) -> Config:
+def _logs(reader: Reader, config: Config, value: object) -> Config:
     return replace(config, logs=checked_logs(reader, value))
 
 
-def _console(reader: _Reader, config: Config, value: object) -> Config:
+def _console(reader: Reader, config: Config, value: object) -> Config:
     return replace(config, console=checked_console(reader, value))
 
 
-def _functions(reader: _Reader, config: Config, value: object) -> Config:
+def _functions(reader: Reader, config: Config, value: object) -> Config:
     """The settings of all functions, which are no tables, beside the tables of single ones."""
     table = reader.table(("functions",), value)
     common = tuple(item.name for item in fields(FunctionSettings))
@@ -456,17 +392,17 @@ def _functions(reader: _Reader, config: Config, value: object) -> Config:
     return _tables("functions")(reader, config, rest)
 
 
-def _ray(reader: _Reader, config: Config, value: object) -> Config:
+def _ray(reader: Reader, config: Config, value: object) -> Config:
     return replace(config, ray=checked_ray(reader, value))
 
 
-def _extensions(reader: _Reader, config: Config, value: object) -> Config:
+def _extensions(reader: Reader, config: Config, value: object) -> Config:
     if not isinstance(value, bool):
         reader.refuse(("extensions",), "must be true or false")
     return replace(config, extensions=value)
 
 
-def _server(reader: _Reader, config: Config, value: object) -> Config:
+def _server(reader: Reader, config: Config, value: object) -> Config:
     table = reader.table(("server",), value, ("regions", "bucket"))
     if "bucket" in table:
         bucket = reader.text(("server", "bucket"), table["bucket"])
@@ -480,18 +416,18 @@ def _server(reader: _Reader, config: Config, value: object) -> Config:
     return replace(config, regions=tuple(regions))
 
 
-def _project(reader: _Reader, config: Config, value: object) -> Config:
+def _project(reader: Reader, config: Config, value: object) -> Config:
     return replace(config, project=checked_project(reader, value))
 
 
-def _tables(section: str) -> Callable[[_Reader, Config, object], Config]:
-    def check(reader: _Reader, config: Config, value: object) -> Config:
+def _tables(section: str) -> Callable[[Reader, Config, object], Config]:
+    def check(reader: Reader, config: Config, value: object) -> Config:
         return replace(config, tables={**config.tables, section: checked_tables(reader, section, value)})
 
     return check
 
 
-_SETTINGS: Final[dict[str, Callable[[_Reader, Config, object], Config]]] = {
+_SETTINGS: Final[dict[str, Callable[[Reader, Config, object], Config]]] = {
     "account": _account,
     "region": _region,
     "credentials": _credentials,

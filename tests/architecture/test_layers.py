@@ -23,7 +23,7 @@ LAYERS = [
         "instants",
         "pages",
         "config",
-        "config_tables",
+        "settings",
         "credentials",
         "formats",
         "files",

@@ -12,7 +12,6 @@ from typing import Any, TypeVar, TypeVarTuple
 
 import pytest
 
-from statewright.config_tables import ConsoleSettings
 from statewright.console.analysis.explain import explained
 from statewright.console.analysis.replays import Shown
 from statewright.console.analysis.visited import History
@@ -20,6 +19,7 @@ from statewright.console.analysis.why import Walk
 from statewright.interpreter.history import HistoryEvent
 from statewright.limits import AWS
 from statewright.payload import dump_json
+from statewright.settings.server import ConsoleSettings
 from statewright.simulator.judging import Judgement, Machine, judge, story_of
 from statewright.simulator.recorded import events_of
 from statewright.simulator.simulate import make_identity

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from statewright.config import ConfigError
 from statewright.errors import DefinitionError
+from statewright.settings.reader import ConfigError
 from tests.docs.blocks import Block, read_blocks
 from tests.docs.readers import read
 from tests.docs.sessions import Session, not_to_be_run

@@ -8,9 +8,10 @@ from dataclasses import replace
 import pytest
 
 from statewright.assembly import assemble
-from statewright.config import Config, ConfigError, parse_config
+from statewright.config import Config, parse_config
 from statewright.errors import ApiError, StoreError
 from statewright.objects.records import Bucket, bucket_of, bucket_row
+from statewright.settings.reader import ConfigError
 from statewright.stores.memory.store import MemoryStore
 from statewright.stores.regional import account_of, add_region, place_of
 from statewright.virtual_clock import VirtualClock, run_virtual

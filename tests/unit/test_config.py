@@ -3,9 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from statewright.config import Config, ConfigError, Endpoint, FunctionSettings, parse_config, read_config
-from statewright.config_tables import RayNeeds
+from statewright.config import Config, Endpoint, FunctionSettings, parse_config, read_config
 from statewright.limits import OPEN, Rate
+from statewright.settings.reader import ConfigError
+from statewright.settings.server import RayNeeds
 
 WHOLE = """
 account = "123456789012"

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from statewright.config import Config, ConfigError, parse_config
+from statewright.config import Config, parse_config
 from statewright.errors import StoreError
+from statewright.settings.reader import ConfigError
 from statewright.stores.memory.store import MemoryStore
 from statewright.stores.regional import RegionalStore, add_region, shards
 from statewright.virtual import VirtualSystem

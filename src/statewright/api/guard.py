@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
-from statewright.config_tables import ORIGIN
 from statewright.errors import ApiError
+from statewright.settings.server import ORIGIN
 
 _LOOPBACK: Final = re.compile(r"localhost|(.+\.)?localhost|127(\.[0-9]{1,3}){3}|\[?::1\]?", re.IGNORECASE)
 

@@ -20,9 +20,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from statewright.config_tables import ConsoleSettings, steps_of
 from statewright.interpreter.history import Details, HistoryEvent
 from statewright.payload import Json, JsonTextError, dump_json, parse_json
+from statewright.settings.server import ConsoleSettings, steps_of
 
 MASK: Final = "•••"
 ALWAYS: Final = ("**.SecretString", "**.SecretBinary")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import unquote
 
-from statewright.config_tables import FROM_ENVIRONMENT, LogExportSettings, is_header, is_web_address
+from statewright.settings.server import FROM_ENVIRONMENT, LogExportSettings, is_header, is_web_address
 
 PATH: Final = "/v1/logs"
 SERVICE: Final = "statewright"

@@ -1,7 +1,7 @@
 """A plain folder as a project: its definitions, its functions, and what the tables of `statewright.toml` add to them.
 
 Owns what the tables mean as resources. Names are physical names here: `[queues.orders]` is the queue `orders`. Which
-settings there are is `config_tables.py`'s.
+settings there are is `settings/project.py`'s.
 """
 
 from __future__ import annotations

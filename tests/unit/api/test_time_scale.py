@@ -9,7 +9,8 @@ import pytest
 from statewright.cli.output import Stop
 from statewright.cli.serving.serve import config_of
 from statewright.clock import Pauses
-from statewright.config import Config, ConfigError, read_config
+from statewright.config import Config, read_config
+from statewright.settings.reader import ConfigError
 from statewright.virtual import Model, VirtualSystem
 from tests.unit.virtual.building import FUNCTION, counts, machine, queue, start
 

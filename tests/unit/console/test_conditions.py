@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from statewright.config_tables import ConsoleSettings
 from statewright.console.lists.conditions import Found, Texts, met, parse
 from statewright.console.lists.search import may_match, revealed_by
 from statewright.console.redaction import Redactor
 from statewright.engine.executions.views import Head, Tail
 from statewright.errors import ApiError
+from statewright.settings.server import ConsoleSettings
 from statewright.stores.protocol import Row
 
 ORDER = {

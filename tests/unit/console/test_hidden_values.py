@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from statewright.config_tables import ConsoleSettings
 from statewright.console import hidden_values
 from statewright.console.hidden_values import HiddenValues
 from statewright.console.redaction import MASK, Redactor
 from statewright.engine.executions.history_pages import encode_page
 from statewright.interpreter.history import HistoryEvent
+from statewright.settings.server import ConsoleSettings
 from statewright.stores.protocol import HistoryPage
 from statewright.virtual_clock import VirtualClock, run_virtual
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from statewright.config_tables import ConsoleSettings
 from statewright.console import runs
 from statewright.console.redaction import Redactor, RunRedaction
 from statewright.console.runs import Runs
 from statewright.interpreter.history import HistoryEvent
+from statewright.settings.server import ConsoleSettings
 from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.unit.engine.running import Rig, machine, passing, wait
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import cast
 
-from statewright.config_tables import ConsoleSettings
 from statewright.console.redaction import MASK, Redactor
 from statewright.console.services.map_runs import concurrency, errors_of, page_of, spans_of
 from statewright.interpreter.map_run.state import FAILED, RUNNING, SUCCEEDED, TIMED_OUT, MapChild, MapRunState
 from statewright.payload import Payload
+from statewright.settings.server import ConsoleSettings
 
 
 def child(index: int, status: int, error: str | None = None, cause: str | None = None) -> MapChild:

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from statewright.config import ConfigError, parse_config
-from statewright.config_tables import ConsoleSettings
+from statewright.config import parse_config
 from statewright.console.payloads import payload, rows
 from statewright.console.redaction import MASK, Redactor, RunRedaction
 from statewright.interpreter.history import HistoryEvent
+from statewright.settings.reader import ConfigError
+from statewright.settings.server import ConsoleSettings
 from tests.thoroughness import examples, scaled
 
 SECRET = 'hunter2-ÿ"\\'

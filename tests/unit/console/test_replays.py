@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from statewright.config_tables import ConsoleSettings
 from statewright.console.analysis.replays import Shown
 from statewright.interpreter.history import HistoryEvent
+from statewright.settings.server import ConsoleSettings
 from statewright.simulator.differences import Difference
 
 SETTINGS = ConsoleSettings(redact=("**.password",))

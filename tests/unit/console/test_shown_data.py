@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from statewright.config_tables import ConsoleSettings
 from statewright.console.redaction import MASK, Redactor
 from statewright.console.services import call_answers
 from statewright.console.services.call_answers import with_start_key
 from statewright.console.services.hidden_places import MOST, HiddenPlaces
 from statewright.console.services.shown_data import described, is_secret, items, lines, named
 from statewright.errors import ApiError
+from statewright.settings.server import ConsoleSettings
 
 HIDDEN = Redactor(ConsoleSettings(payloads="hidden"))
 PLAIN = Redactor()

@@ -11,11 +11,11 @@ import pytest
 
 from statewright.api.app import Api
 from statewright.config import Config, parse_config
-from statewright.config_tables import ConsoleSettings
 from statewright.console.asked import Lines
 from statewright.console.calls import WRITING
 from statewright.console.console import ConsoleApp
 from statewright.records.console_sessions import CONSOLE_SESSION, ConsoleSession, ConsoleSessions, Signer
+from statewright.settings.server import ConsoleSettings
 from statewright.stores.entries import Entries
 from statewright.stores.memory.store import MemoryStore
 from statewright.virtual_clock import VirtualClock, run_virtual

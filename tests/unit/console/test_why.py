@@ -10,13 +10,13 @@ from typing import Any, TypeVar, TypeVarTuple
 import pytest
 
 from statewright.asl.compile import compile_definition
-from statewright.config_tables import ConsoleSettings
 from statewright.console.analysis import why
 from statewright.console.analysis.replays import Shown
 from statewright.console.analysis.visited import History
 from statewright.errors import ApiError
 from statewright.interpreter.history import HistoryEvent
 from statewright.payload import dump_json
+from statewright.settings.server import ConsoleSettings
 from statewright.simulator.judging import story_of
 from statewright.simulator.mocks import Result, Returned, Rule, Script, Threw
 from statewright.simulator.simulate import Simulation, make_identity

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from statewright.config import Config, ConfigError, parse_config
-from statewright.config_tables import JobSettings
+from statewright.config import Config, parse_config
 from statewright.jobs.containers import Container, Machine
 from statewright.jobs.processes import ProcessRequest
+from statewright.settings.reader import ConfigError
+from statewright.settings.server import JobSettings
 
 
 def request_of(container: Container, **settings) -> Callable[[Path], ProcessRequest]:

@@ -12,8 +12,8 @@ import pytest
 
 from statewright.api.app import Api
 from statewright.config import Config
-from statewright.config_tables import LogExportSettings
 from statewright.records import log_groups
+from statewright.settings.server import LogExportSettings
 from statewright.virtual import VirtualSystem
 from tests.unit.api.asgi import request
 from tests.unit.integrations.stub import Reply

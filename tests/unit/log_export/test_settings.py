@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from statewright.config import ConfigError, parse_config
-from statewright.config_tables import LogExportSettings
+from statewright.config import parse_config
 from statewright.log_export.settings import CannotExport, Destination, destination_of
+from statewright.settings.reader import ConfigError
+from statewright.settings.server import LogExportSettings
 
 ENVIRONMENT = {
     "OTEL_EXPORTER_OTLP_ENDPOINT": "http://any:4318/otlp/",

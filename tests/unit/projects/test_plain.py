@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from statewright.config import ConfigError, parse_config, read_config
+from statewright.config import parse_config, read_config
 from statewright.projects.plain import read_folder
 from statewright.projects.resources import Project
+from statewright.settings.reader import ConfigError
 
 PASS = '{"StartAt": "A", "States": {"A": {"Type": "Pass", "End": true}}}'
 

@@ -272,8 +272,9 @@ def config_of(
     from dataclasses import replace
 
     from statewright.asl import extensions
-    from statewright.config import Config, ConfigError, read_config
+    from statewright.config import Config, read_config
     from statewright.limits import PROFILES
+    from statewright.settings.reader import ConfigError
 
     path = Path(settings or SETTINGS_FILE)
     if settings is not None and not path.exists():

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from statewright.config_tables import ConsoleSettings
 from statewright.console.recorded import Recorded
 from statewright.console.redaction import Redactor, RunRedaction
 from statewright.console.runs import ReadRun, run_document
@@ -23,6 +22,7 @@ from statewright.interpreter.history import HistoryEvent
 from statewright.interpreter.state import Identity
 from statewright.limits import Limits
 from statewright.payload import Json, JsonObject, dump_json, parse_json
+from statewright.settings.server import ConsoleSettings
 from statewright.simulator.differences import ABSENT, Difference, Place
 from statewright.simulator.judging import Change, Judgement, Machine, judge
 from statewright.simulator.recorded import RecordedExecution

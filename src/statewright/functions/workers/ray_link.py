@@ -18,13 +18,13 @@ from typing import Final
 import orjson
 
 from statewright.clock import Clock, Timer
-from statewright.config_tables import RayNeeds, RaySettings
 from statewright.functions.records import Configuration
 from statewright.functions.runtimes import ray_parcels
 from statewright.functions.runtimes.ray_host import PATH_MARK
 from statewright.functions.workers.fork_servers import RUNTIMES, ForkServer, basic_environment
 from statewright.functions.workers.plans import Folders, Runtime
 from statewright.payload import JsonMapping, JsonObject
+from statewright.settings.server import RayNeeds, RaySettings
 
 BRIDGE: Path = RUNTIMES / "ray_bridge.py"
 PAUSES_MS: Final = (1_000, 2_000, 4_000, 8_000, 15_000)

@@ -12,8 +12,9 @@ import pytest
 from statewright.apis.authorizers.issuers import AGAIN_MS, KEPT_MS, MOST_BYTES, Issuers, KeysMalformed, keys_in
 from statewright.apis.authorizers.tokens import TokenRefused
 from statewright.apis.calls import IntegrationFailed, Response
-from statewright.config import ConfigError, read_config
+from statewright.config import read_config
 from statewright.integrations.http_requests import Request as Sent
+from statewright.settings.reader import ConfigError
 
 ISSUER = "https://issuer.example"
 WHERE = f"{ISSUER}/.well-known/openid-configuration"

@@ -14,9 +14,10 @@ from jsonschema import Draft7Validator  # type: ignore[import-untyped]
 
 from statewright.asl.reader import read_document
 from statewright.cli.local.schema import NAMES, schema_of
-from statewright.config import ConfigError, parse_config
+from statewright.config import parse_config
 from statewright.errors import DefinitionError
 from statewright.payload import Json, JsonObject
+from statewright.settings.reader import ConfigError
 from statewright.simulation import scenario
 from statewright.simulation.scenario import read_scenario
 from statewright.simulator import cases, script

@@ -19,9 +19,10 @@ from statewright.cli.local.schemas.words import (
     whole,
 )
 from statewright.config import AUTHORISATIONS, ISOLATIONS, MOST_TIME_SCALE, TOKEN_METHODS, Connection
-from statewright.config_tables import BACKENDS, LOGINS, PAYLOADS, PROJECT, TABLES
 from statewright.limits import API_RATES, PROFILES, Limits
 from statewright.payload import JsonObject
+from statewright.settings.project import PROJECT, TABLES
+from statewright.settings.server import BACKENDS, LOGINS, PAYLOADS
 
 _ACCOUNT: JsonObject = {"type": "string", "pattern": "^[0-9]{12}$"}
 _SECRET: JsonObject = {"type": "string", "minLength": 1}

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from statewright.config import Config, FunctionSettings
-from statewright.config_tables import RayNeeds, RaySettings
 from statewright.functions.workers import ray_link
 from statewright.functions.workers.fork_servers import RUNTIMES
+from statewright.settings.server import RayNeeds, RaySettings
 
 FAKE = Path(__file__).with_name("fake_bridge.py")
 

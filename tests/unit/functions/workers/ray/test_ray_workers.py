@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from statewright.config_tables import RayNeeds
 from statewright.functions.definitions import Code
 from statewright.functions.functions import Functions
 from statewright.functions.workers.pools import Pool
 from statewright.functions.workers.worker import Worker
+from statewright.settings.server import RayNeeds
 from tests.deadlines import until_async
 from tests.unit.functions.running import ROLE, RUNTIME, create, document, on_functions, refusal, zipped
 from tests.unit.functions.workers.ray.bench import FakeRay, fake_ray

@@ -14,11 +14,11 @@ import pytest
 
 from statewright.cli.serving.doctor import check_isolation, check_ray
 from statewright.config import Config, FunctionSettings
-from statewright.config_tables import RaySettings
 from statewright.functions.workers.fork_servers import RUNTIMES
 from statewright.functions.workers.isolation import CannotIsolate
 from statewright.functions.workers.ray_link import NoRay
 from statewright.hosting.setup import isolate
+from statewright.settings.server import RaySettings
 from tests.unit.functions.workers.ray.bench import FakeRay
 
 
