@@ -236,11 +236,10 @@ class Bridge:
                 if frame is None:
                     return
                 await self._pass_on(worker, await self._call(worker, frame))
-        except (Lost, Unreachable) as problem:
-            self._finish(worker, {"code": None, "memory": False, "why": str(problem)})
-        except OSError as problem:
-            # A package that is no longer there, or a server that has closed the worker's socket.
-            self._finish(worker, {"code": None, "memory": False, "why": str(problem)})
+        except Exception as problem:
+            # Also a package that is no longer there, or a store of objects that has no room for it: without its end,
+            # the server would wait for the worker forever.
+            self._finish(worker, {"code": None, "memory": False, "why": str(problem) or type(problem).__name__})
 
     def _keep(self, name: str, path: str) -> str:
         if name not in self._kept:

@@ -1,7 +1,8 @@
 """The bridge's process with a cluster that needs no Ray: its actors are hosts in threads of this process.
 
 The cluster is what a file of JSON says, which the test writes anew to change it: `nodes` with the resources of each,
-`silent` nodes that answer nothing any more, and `down` for a head that is gone.
+`silent` nodes that answer nothing any more, `down` for a head that is gone, and `full` for a store of objects that
+takes no more.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ class FakeCluster:
         self.state: dict[str, Any] = {}
 
     def read(self) -> None:
-        self.state = {"silent": [], "down": "", **json.loads(self.path.read_text())}
+        self.state = {"silent": [], "down": "", "full": "", **json.loads(self.path.read_text())}
         for actor in [actor for actor in self.actors if actor.node and actor.node not in self.state["nodes"]]:
             actor.kill()
 
@@ -116,6 +117,8 @@ class FakeCluster:
         return f"no node of the Ray cluster has CPU = {needs['num_cpus']:g}"
 
     def keep(self, name: str, data: bytes) -> None:
+        if self.state["full"]:
+            raise RuntimeError(self.state["full"])
         self.kept[name] = data
 
     def actor(self, needs: Mapping[str, Any]) -> FakeActor:

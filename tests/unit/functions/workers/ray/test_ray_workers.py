@@ -185,6 +185,28 @@ def test_needs_that_no_node_can_meet_are_refused_at_the_call(ray: FakeRay):
     on_functions(test, config=ray.config(large=RayNeeds(num_cpus=3)))
 
 
+def test_a_package_that_the_cluster_cannot_take_fails_the_call(ray: FakeRay, tmp_path: Path):
+    async def test(functions: Functions) -> None:
+        await create(functions, "f", WHERE)
+        link = functions.invoker.ray
+        assert link is not None
+        link.start()
+        await until_async(lambda: link.status.state == "connected", "the connection")
+        ray.become({"a": 3, "b": 3}, full="the store of objects is full")
+        await until_async(lambda: link.status.cpus == 6, "the change of the cluster")
+        calls = Calls(functions, tmp_path)
+        call = calls.begin("call", held=False)
+        await until_async(call.done, "the end of the call")
+        refused = await refusal(call)
+        assert refused.code == "ServiceException"
+        assert "the store of objects is full" in refused.message
+        ray.become({"a": 2, "b": 2})
+        await until_async(lambda: link.status.cpus == 4, "the change of the cluster")
+        assert await calls.run("after") == "after"
+
+    on_functions(test, config=ray.config())
+
+
 def test_a_worker_waits_for_its_place_without_a_deadline(ray: FakeRay, tmp_path: Path):
     ray.become({"a": 1})
 
