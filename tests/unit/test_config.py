@@ -205,6 +205,8 @@ def test_a_ray_cluster():
         ('[functions]\nbackend = "ray"\nisolation = "namespaces"', "3:", "not fenced by namespaces"),
         ('[jobs]\nbackend = "ray"', "2:", "ECS tasks and Batch jobs do not run on Ray in this version"),
         ('[ray]\naddress = "somewhere"', "2:", 'must be "auto", "local", "HOST:PORT" or "ray://HOST:PORT"'),
+        ('[ray]\naddress = "head:65536"', "2:", 'must be "auto", "local", "HOST:PORT" or "ray://HOST:PORT"'),
+        ('[ray]\nendpoint = "http://10.0.0.7:65536"', "2:", "must be an address such as"),
         ('[ray]\nfolder = "here"', "2:", "must be an absolute path on the Ray nodes"),
         ('[ray]\nendpoint = "10.0.0.5"', "2:", "must be an address such as"),
         ('[ray]\npython = "python3"', "2:", "must be the absolute path of an interpreter"),

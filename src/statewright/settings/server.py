@@ -211,13 +211,14 @@ def checked_ray(reader: Reader, value: object) -> RaySettings:
     """`[ray]`. Raises: ConfigError."""
     table = reader.table(("ray",), value, ("address", "folder", "endpoint", "python", "functions", *_NEEDS))
     address = reader.text(("ray", "address"), table.get("address", "auto"))
-    if not _ADDRESS.fullmatch(address):
+    port = address.rpartition(":")[2]
+    if not _ADDRESS.fullmatch(address) or (port.isdecimal() and not 0 < int(port) < 65536):
         reader.refuse(("ray", "address"), f'must be "auto", "local", "HOST:PORT" or "ray://HOST:PORT", not {address!r}')
     folder = reader.text(("ray", "folder"), table.get("folder", DEFAULT_FOLDER)).rstrip("/")
     if not folder.startswith("/"):
         reader.refuse(("ray", "folder"), f"must be an absolute path on the Ray nodes, not {folder!r}")
     endpoint = reader.text(("ray", "endpoint"), table.get("endpoint", ""))
-    if endpoint and not _ENDPOINT.fullmatch(endpoint):
+    if endpoint and not (_ENDPOINT.fullmatch(endpoint) and is_web_address(endpoint)):
         reader.refuse(("ray", "endpoint"), f'must be an address such as "http://10.0.0.5:4566", not {endpoint!r}')
     python = reader.text(("ray", "python"), table.get("python", ""))
     if python and not python.startswith("/"):
