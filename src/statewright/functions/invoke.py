@@ -221,7 +221,7 @@ class Invoker:
             raise ApiError("ServiceException", f"No worker can be started: {outcome.body.decode()}", status=500)
         answer, error = self._answer(target, outcome, call.request_id)
         if outcome.kind == "lost" and self.ray is not None:
-            self.ray.status.workers_lost += 1
+            self.ray.status.invocations_lost += 1
         tail = None
         if worker is not None:
             init_ms, worker.init_ms = worker.init_ms, None

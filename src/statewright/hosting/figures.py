@@ -89,7 +89,7 @@ def _of_ray(status: RayStatus) -> list[Sample]:
         Sample("statewright_ray_losses_total", "counter", "Times that the Ray cluster was lost.", status.losses),
         Sample(
             "statewright_ray_handlers_lost_total", "counter", "Invocations lost with a Ray actor, node or cluster.",
-            status.workers_lost,
+            status.invocations_lost,
         ),
     ]  # fmt: skip
 

@@ -56,7 +56,8 @@ def check_installed(settings: RaySettings) -> None:
 class RayStatus:
     """The state of the cluster as the bridge reported it. `state` is `unused`, `connecting`, `connected` or `lost`.
 
-    `problem` says why it is lost; `losses` counts the ends of connections, `workers_lost` those of workers.
+    `problem` says why it is lost; `losses` counts the ends of connections, `invocations_lost` the invocations that a
+    lost actor, node or cluster took with it.
     """
 
     address: str
@@ -66,7 +67,7 @@ class RayStatus:
     version: str = ""
     problem: str = ""
     losses: int = 0
-    workers_lost: int = 0
+    invocations_lost: int = 0
 
     def shown(self) -> JsonObject:
         """For `/health`."""

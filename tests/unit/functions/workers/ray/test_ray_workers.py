@@ -81,7 +81,7 @@ def test_a_lost_node_fails_what_ran_on_it_and_nothing_else(ray: FakeRay, tmp_pat
         assert document(await second) == "second"  # type: ignore[arg-type]
         assert await calls.run("after") == "after"
         assert functions.invoker.ray is not None
-        assert functions.invoker.ray.status.workers_lost == 1
+        assert functions.invoker.ray.status.invocations_lost == 1
         functions.logs.flush()
         assert functions.logs.folder is not None
         log = (functions.logs.folder / "f.log").read_text()
