@@ -20,12 +20,12 @@ from typing import Any, Final
 
 from statewright.api import operations
 from statewright.api.app import Api
-from statewright.api.health import STANDBY
 from statewright.api.http.connections import ConnectionTimeouts
 from statewright.api.http.listening import CannotListen, Listener, bind, listener
 from statewright.api.lambda_.service import build_functions
-from statewright.api.prometheus import Sample
 from statewright.api.standby import REFUSAL, NoPages, SwitchableApp
+from statewright.api.status.health import STANDBY
+from statewright.api.status.prometheus import Sample
 from statewright.assembly import NO_HOOKS, Hooks, System, assemble
 from statewright.clock import RealClock
 from statewright.config import DEFAULT_PORT, Config

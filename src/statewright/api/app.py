@@ -18,13 +18,11 @@ from typing import Final, Protocol
 import orjson
 
 from statewright import chance
-from statewright.api import auth, auth_v2, guard, health, streaming, time_scale
+from statewright.api import auth, auth_v2, guard, streaming, time_scale
 from statewright.api.apigatewayv2 import door
 from statewright.api.calls.forwarding import Forwarding
 from statewright.api.errors import internal_error
 from statewright.api.operations import App, Call, find, perform, waits_for_events
-from statewright.api.prometheus import CONTENT_TYPE as METRICS_TYPE
-from statewright.api.prometheus import CallCounters, Sample, render
 from statewright.api.protocols.json10 import JsonWire
 from statewright.api.protocols.multipart_form import is_form
 from statewright.api.protocols.query import FORM_TYPE, QueryWire
@@ -41,6 +39,9 @@ from statewright.api.routing import (
 )
 from statewright.api.service import BODY_BYTES, GLOBAL, JSON, ONE, Service
 from statewright.api.services import BY_NAME
+from statewright.api.status import health
+from statewright.api.status.prometheus import CONTENT_TYPE as METRICS_TYPE
+from statewright.api.status.prometheus import CallCounters, Sample, render
 from statewright.api.wires import wire_of
 from statewright.errors import ApiError, StoreError, shortage
 from statewright.payload import Json

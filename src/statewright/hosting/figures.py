@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from statewright.api.http.listening import Listener
 from statewright.api.lambda_.service import build_functions
 from statewright.api.logs.service import build_log_sender
-from statewright.api.prometheus import Sample, published
+from statewright.api.status.prometheus import Sample, published
 from statewright.assembly import System
 from statewright.functions.workers.ray_link import RayStatus
 from statewright.stores.protocol import STATUSES

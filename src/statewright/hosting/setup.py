@@ -13,7 +13,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
 
-from statewright.api.prometheus import Sample
+from statewright.api.status.prometheus import Sample
 from statewright.background import Background
 from statewright.config import NO_NAMESPACES_ON_RAY, Config
 from statewright.files import data_folder

@@ -24,9 +24,8 @@ from statewright.errors import StoreError, shortage
 from statewright.log_export.encoding import Written, request_body
 from statewright.log_export.places import PlaceFiles
 from statewright.log_export.sending import AWAY, Sender
-from statewright.records.log_announcing import announcement
 from statewright.records.log_files import Lane
-from statewright.records.log_following import News, Places, ends, is_read, marked, new_lines, usable
+from statewright.records.log_following import News, Places, announcement, ends, is_read, marked, new_lines, usable
 from statewright.records.log_groups import LogGroups
 
 DELAY_MS: Final = 1_000

@@ -36,9 +36,8 @@ from statewright.log_filters.records import (
 from statewright.log_filters.transformations import Counting, Observation, check, invalid
 from statewright.metrics.recorder import Recorder
 from statewright.payload import JsonMapping
-from statewright.records.log_announcing import announcement
 from statewright.records.log_files import Line
-from statewright.records.log_following import ends, new_lines
+from statewright.records.log_following import announcement, ends, new_lines
 from statewright.records.log_groups import OF_FUNCTIONS, LogGroups
 from statewright.stores.entries import Entries
 from statewright.stores.protocol import CatalogueStore, EntryRow

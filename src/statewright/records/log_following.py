@@ -1,18 +1,20 @@
 """Following the files of a log group: what was written behind the places up to which a reader has come.
 
-Places are by lane, as inode and offset, so that a file that was renamed because it had grown is found again. Everything
-here reads files, in a thread.
+Places are by lane, as inode and offset, so that a file that was renamed because it had grown is found again. All that
+reads files here does so in a thread; `announcement` is for the threads that write them.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from statewright.clock import Clock
 from statewright.records.log_files import Lane, Line, Place, backwards, forwards
 
 Places = Mapping[str, Sequence[int]]
@@ -127,3 +129,22 @@ def _place(lane: Lane, place: Sequence[int] | None) -> Place | None:
             if status.st_ino == place[0] and status.st_size < place[1]:
                 return None
     return place[0], place[1]
+
+
+def announcement(clock: Clock, written: Callable[[], None]) -> Callable[[], None]:
+    """A function for a thread to call once it has written, after which `written` runs on the event loop.
+
+    Virtual time stands still until then.
+    """
+    busy, loop = clock.busy(), asyncio.get_running_loop()
+    busy.__enter__()
+
+    def arrived() -> None:
+        written()
+        busy.__exit__(None, None, None)
+
+    def announce() -> None:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(arrived)
+
+    return announce

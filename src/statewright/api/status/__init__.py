@@ -1,0 +1,1 @@
+"""Documents on the state of the server itself: `/health` and `/metrics`."""
