@@ -1,4 +1,4 @@
-"""The directory of Map Runs: found by ARN, shown, listed and changed for the API, in whichever cell they are."""
+"""The directory of Map Runs: found by ARN, shown, listed and changed for the API, in all cells."""
 
 from __future__ import annotations
 
