@@ -145,12 +145,28 @@ class OwnershipLost(StoreError):
     """The shard's lease has moved to another owner; drop the in-memory copy."""
 
 
+class CellLost(OwnershipLost):
+    """A cell has moved to another node; `shard` names it, and may be that of an outbox row that a commit completes."""
+
+    def __init__(self, message: str, shard: int = -1) -> None:
+        super().__init__(message)
+        self.shard = shard
+
+
 class Unavailable(StoreError):
     """The database does not answer; the only store error worth a retry."""
 
 
 class InUse(Unavailable):
     """Another process has the store."""
+
+
+class ElsewhereError(StoreError):
+    """An execution is in a cell that another engine has, or has to be started there; `shard` is the cell's."""
+
+    def __init__(self, shard: int, what: str = "the execution is") -> None:
+        super().__init__(f"{what} in the cell of shard {shard}, which this engine does not have")
+        self.shard = shard
 
 
 _SHORT_OF = {

@@ -13,9 +13,19 @@ import psycopg
 ROWS: Final = 10_000_000
 SAMPLE: Final = 5_000
 SMALL: Final = frozenset(
-    {"bucket", "execution_count", "number", "shard", "statewright_schema", "store_identity", "table_count"}
+    {
+        "bucket",
+        "cluster",
+        "execution_count",
+        "node",
+        "number",
+        "shard",
+        "statewright_schema",
+        "store_identity",
+        "table_count",
+    }
 )
-"""Tables with a row for each bucket, space or counter, not for each piece of work: they are not made large."""
+"""Tables with a row for each bucket, space, counter or server, not for each piece of work: they are not made large."""
 
 _NOW_MS: Final = 1_767_225_600_000
 _ID: Final = f"(({_NOW_MS - 1_420_070_400_000} + n * 100) << 12) | (n % 4096)"

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import pytest
 
+from statewright.stores.postgres.cells.groups import CellCommit, cell_group_statement
 from statewright.stores.postgres.connection import Connection, connect
 from statewright.stores.postgres.group import group_statement
 from statewright.stores.postgres.objects import TEXTS
@@ -66,11 +67,13 @@ def grown() -> Iterator[tuple[Connection, set[str]]]:
 def every_statement() -> dict[str, str]:
     """All statements by file and name; those that write executions as groups of commits put them together."""
     found: dict[str, str] = {f"objects.{name}": text for name, text in TEXTS.items()}
-    for name in ("blobs", "catalogue", "executions", "lease", "minutes", "queues", "surroundings", "tables"):
+    for name in ("blobs", "catalogue", "cells", "executions", "lease", "minutes", "queues", "surroundings", "tables"):
         file = f"postgres_{name}"
         found |= {f"{file}.{statement}": text for statement, text in statements(file).items()}
     for name, commits in groups().items():
         found[f"postgres_writes.{name}"] = group_statement(commits, "owner", 1, 0)[0]
+        fenced = [CellCommit(commit, ((1023, 1),)) for commit in commits]
+        found[f"postgres_cell_writes.{name}"] = cell_group_statement(fenced, "owner", 8)[0]
     return found
 
 

@@ -544,10 +544,13 @@ def test_inputs_of_some_kinds(with_store):
         rows = [InboxRow(50 + n, 1, kind, b"x") for n, kind in enumerate(["stop", "express", "continue", "stop"])]
         for one in (*reversed(rows), InboxRow(first_id(3) + 1, first_id(3), "stop", b"")):
             await store.executions.put_inbox(one)
-        assert await store.executions.inbox_of(0, ("stop", "continue"), 10) == [rows[0], rows[2], rows[3]]
-        assert await store.executions.inbox_of(0, ("stop", "continue"), 2) == [rows[0], rows[2]]
-        assert await store.executions.inbox_of(0, ("it's",), 10) == []
-        assert len(await store.executions.inbox_of(3, ("stop",), 10)) == 1
+        assert await store.executions.inbox_of([0], ("stop", "continue"), 10) == [rows[0], rows[2], rows[3]]
+        assert await store.executions.inbox_of([0], ("stop", "continue"), 2) == [rows[0], rows[2]]
+        assert await store.executions.inbox_of([0], ("it's",), 10) == []
+        assert await store.executions.inbox_of([], ("stop",), 10) == []
+        (other,) = await store.executions.inbox_of([3], ("stop",), 10)
+        assert await store.executions.inbox_of([3, 0, 2], ("stop",), 10) == [rows[0], rows[3], other]
+        assert await store.executions.inbox_of([3, 0], ("stop", "continue"), 1) == [rows[0], other]
         store.check_lease()
 
     with_store(body)

@@ -78,6 +78,10 @@ class IdSource:
         """Make no id up to a number, of any shard."""
         self._tick = max(self._tick, number & _TICK_MASK)
 
+    def pass_instant(self, at_ms: int) -> None:
+        """Make no id of an instant up to this one."""
+        self._tick = max(self._tick, (at_ms - FIRST_MS) << COUNTER_BITS)
+
     def several(self, many: int) -> range:
         """As many new ids, at least one, each the next number after the one before it."""
         first = self.next()

@@ -24,12 +24,14 @@ def open_store(
     clock: Clock | None = None,
     files: Path | None = None,
     bucket: str | None = None,
+    of_node: bool = False,
 ) -> Store:
     """The store at a location, not opened yet: `await store.open(owner)` does that.
 
     `memory:` keeps nothing; a path is a data folder, made when missing. `clock` stands still while the store works,
     which virtual time needs. `files` is the folder with the files of a database: the store refuses that of another one.
-    `bucket` is the address of the bucket that has the large bytes of a database.
+    `bucket` is the address of the bucket that has the large bytes of a database. `of_node`: the process is a node of
+    the cluster that has the database.
 
     Raises: StoreError for a location that this version cannot use.
     """
@@ -39,7 +41,7 @@ def open_store(
     if location == "memory:":
         return MemoryStore()
     if separator and scheme in ("postgres", "postgresql"):
-        return _postgres(location, clock, files, bucket)
+        return _postgres(location, clock, files, bucket, of_node=of_node)
     if separator:
         raise StoreError(
             f"{scheme}:// is not a kind of store that Statewright knows; name a data folder, postgresql:// or memory:"
@@ -52,7 +54,7 @@ def open_store(
     return SqliteStore(folder, durability=durability, clock=clock)
 
 
-def _postgres(address: str, clock: Clock | None, files: Path | None, bucket: str | None) -> Store:
+def _postgres(address: str, clock: Clock | None, files: Path | None, bucket: str | None, *, of_node: bool) -> Store:
     # Imported here: a store in a folder needs no driver.
     try:
         from statewright.stores.postgres.store import PostgresStore
@@ -63,4 +65,4 @@ def _postgres(address: str, clock: Clock | None, files: Path | None, bucket: str
     from statewright.stores.bucket.address import bucket_address
 
     named = None if bucket is None else bucket_address(bucket)
-    return PostgresStore(address, clock=clock, files=files, bucket=named)
+    return PostgresStore(address, clock=clock, files=files, bucket=named, of_node=of_node)

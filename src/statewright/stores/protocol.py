@@ -242,8 +242,10 @@ class ExecutionStore(Protocol):
     async def pending(self, shard: int) -> tuple[list[OutboxRow], list[InboxRow]]:
         """Everything in the outbox and inbox of a shard, by id, for a new owner to recover."""
 
-    async def inbox_of(self, shard: int, kinds: Sequence[str], limit: int) -> list[InboxRow]:
-        """Inputs of these kinds that wait in a shard, by id, left there for its owner by other processes."""
+    async def inbox_of(self, shards: Sequence[int], kinds: Sequence[str], limit: int) -> list[InboxRow]:
+        """Inputs of these kinds that wait in any of these shards, by id, left there for its owner by other processes;
+        of each shard the first `limit`.
+        """
 
     async def put_inbox(self, row: InboxRow) -> None:
         """Leave an input for the owner of an execution."""

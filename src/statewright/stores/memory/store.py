@@ -239,10 +239,13 @@ class MemoryExecutions:
             sorted((row for row in self.inbox.values() if shard_of_id(row.execution) == shard), key=_by_id),
         )
 
-    async def inbox_of(self, shard: int, kinds: Sequence[str], limit: int) -> list[InboxRow]:
+    async def inbox_of(self, shards: Sequence[int], kinds: Sequence[str], limit: int) -> list[InboxRow]:
         self._check()
-        rows = (row for row in self.inbox.values() if row.kind in kinds and shard_of_id(row.id) == shard)
-        return sorted(rows, key=_by_id)[:limit]
+        found: list[InboxRow] = []
+        for shard in sorted(shards):
+            rows = (row for row in self.inbox.values() if row.kind in kinds and shard_of_id(row.id) == shard)
+            found += sorted(rows, key=_by_id)[:limit]
+        return found
 
     async def put_inbox(self, row: InboxRow) -> None:
         self._check()

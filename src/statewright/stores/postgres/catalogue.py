@@ -7,7 +7,7 @@ from typing import Final
 
 from statewright.stores.completion import Completion
 from statewright.stores.postgres.entry_group import EntryWrite, NumberRequest
-from statewright.stores.postgres.opened import PostgresDatabase
+from statewright.stores.postgres.opened import Database
 from statewright.stores.protocol import EntryRow
 from statewright.stores.statements import statements
 
@@ -17,7 +17,7 @@ _CATALOGUE: Final = statements("postgres_catalogue")
 class PostgresCatalogue:
     """See `CatalogueStore`."""
 
-    def __init__(self, database: PostgresDatabase) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
 
     async def get(self, kind: str, key: str) -> EntryRow | None:

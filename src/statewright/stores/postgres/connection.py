@@ -19,7 +19,7 @@ from statewright.stores.statements import SqlRow, read_sql
 Connection = psycopg.Connection[SqlRow]
 
 OLDEST_SERVER: Final = 150_000
-SCHEMA_VERSION: Final = 9
+SCHEMA_VERSION: Final = 10
 """The newest version of the schema that this program knows: one `sql/postgres_NNNN.sql` for each."""
 
 UNFINISHED: Final = "statewright_unfinished"

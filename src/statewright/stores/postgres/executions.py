@@ -12,7 +12,7 @@ from statewright.stores.ids import COUNTER_BITS, FIRST_MS, MOST_SHARDS, SHARD, f
 from statewright.stores.plan import ALL_MACHINES, STATUS_NUMBERS, total_of
 from statewright.stores.postgres.arrays import bigints
 from statewright.stores.postgres.connection import Connection, run
-from statewright.stores.postgres.opened import PostgresDatabase
+from statewright.stores.postgres.opened import Database
 from statewright.stores.postgres.writer import row_of
 from statewright.stores.protocol import (
     BEFORE_EVERY_TIMER,
@@ -38,7 +38,7 @@ _EXECUTIONS: Final = statements("postgres_executions")
 class PostgresExecutions:
     """See `ExecutionStore`."""
 
-    def __init__(self, database: PostgresDatabase) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
 
     async def commit(self, commit: Commit) -> Outcome:
@@ -144,8 +144,9 @@ class PostgresExecutions:
             [InboxRow(*columns[1:]) for columns in found if columns[0] == 1],
         )
 
-    async def inbox_of(self, shard: int, kinds: Sequence[str], limit: int) -> list[InboxRow]:
-        found = await self._database.opened.read("inbox_of", first_id(shard), last_id(shard), list(kinds), limit)
+    async def inbox_of(self, shards: Sequence[int], kinds: Sequence[str], limit: int) -> list[InboxRow]:
+        first, last = [first_id(shard) for shard in shards], [last_id(shard) for shard in shards]
+        found = await self._database.opened.read("inbox_of", bigints(first), bigints(last), list(kinds), limit)
         return [InboxRow(*columns) for columns in found]
 
     async def put_inbox(self, row: InboxRow) -> None:
@@ -164,7 +165,8 @@ class PostgresExecutions:
                 if ids:
                     run(connection, _EXECUTIONS[name], (bigints(ids),))
 
-        await self._database.write_owned(work)
+        executions = [timer.execution for timer in timers]
+        await self._database.write_owned(work, (*executions, *outbox, *inbox))
 
 
 def _forget(connection: Connection, before_ms: int, limit: int) -> int:

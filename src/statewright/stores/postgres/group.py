@@ -8,8 +8,9 @@ parts.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
+from operator import itemgetter
 from typing import Final
 
 from statewright.stores.ids import shard_of_id
@@ -18,9 +19,7 @@ from statewright.stores.postgres.arrays import Packed, bigints, byteas, texts
 from statewright.stores.protocol import Commit, TimerRow
 from statewright.stores.statements import SqlRow, statements
 
-_PARTS: Final = statements("postgres_writes")
 _PACKERS: Final[dict[str, Callable[[SqlRow], Packed]]] = {"bigint": bigints, "bytea": byteas, "text": texts}
-_TYPES: Final = {name: re.findall(r"\?::(\w+)\[\]", text) for name, text in _PARTS.items()}
 _ORDER: Final = (
     "put_heads",
     "clear_frames",
@@ -36,9 +35,56 @@ _ORDER: Final = (
     "drop_inbox",
     "put_inbox",
 )
-_texts: Final[dict[tuple[str, ...], str]] = {}
+_MACHINE_AND_NAME: Final = slice(2, 4)
 
 Rows = list[SqlRow]
+
+
+class GroupParts:
+    """Puts statements together from their parts; each combination of parts is one text, made once."""
+
+    def __init__(self, parts: Mapping[str, str]) -> None:
+        """`parts` are named as in `sql/postgres_writes.sql`."""
+        self._parts = parts
+        self._types = {name: re.findall(r"\?::(\w+)\[\]", text) for name, text in parts.items()}
+        self._texts: dict[tuple[str, ...], str] = {}
+
+    def statement(self, rows: Mapping[str, Rows], fence: Iterable[object], lane: int) -> tuple[str, SqlRow]:
+        """The statement and its parameters. `fence` is what the part `held` takes; counters go to the lane.
+
+        Raises: struct.error for a number that no column holds.
+        """
+        given = list(fence)
+        names = []
+        for name in ("started", "stepped"):
+            if rows[name]:
+                names.append(name)
+                given += self._arrays(name, rows[name])
+            else:
+                names.append(f"no_{name}")
+        names += ["passed", "counted"]
+        given.append(lane)
+        for name in _ORDER:
+            if rows[name]:
+                names.append(name)
+                given += self._arrays(name, rows[name])
+        return self._text(tuple(names)), tuple(given)
+
+    def _arrays(self, name: str, rows: Rows) -> list[Packed]:
+        columns: Iterable[SqlRow] = zip(*rows, strict=True)
+        return [_PACKERS[kind](column) for kind, column in zip(self._types[name], columns, strict=True)]
+
+    def _text(self, names: tuple[str, ...]) -> str:
+        text = self._texts.get(names)
+        if text is None:
+            parts = [f"{name.removeprefix('no_')} AS (\n{self._parts[name]}\n)" for name in ("held", *names)]
+            numbers = count(1)
+            joined = "WITH " + ",\n".join(parts) + "\n" + self._parts["answer"]
+            text = self._texts[names] = re.sub(r"\?", lambda _: f"${next(numbers)}", joined)
+        return text
+
+
+_WRITES: Final = GroupParts(statements("postgres_writes"))
 
 
 def group_statement(commits: Sequence[Commit], owner: str, epoch: int, lane: int) -> tuple[str, SqlRow]:
@@ -48,40 +94,14 @@ def group_statement(commits: Sequence[Commit], owner: str, epoch: int, lane: int
 
     Raises: struct.error for a number that no column holds.
     """
-    rows = _rows_of(commits)
-    given: list[object] = [owner, epoch]
-    names = []
-    for name in ("started", "stepped"):
-        if rows[name]:
-            names.append(name)
-            given += _arrays(name, rows[name])
-        else:
-            names.append(f"no_{name}")
-    names += ["passed", "counted"]
-    given.append(lane)
-    for name in _ORDER:
-        if rows[name]:
-            names.append(name)
-            given += _arrays(name, rows[name])
-    return _text(tuple(names)), tuple(given)
+    rows = rows_of(commits)
+    # As the nodes of a cluster insert them (`sql/postgres_cell_writes.sql`), for they may start the same names.
+    rows["started"].sort(key=itemgetter(_MACHINE_AND_NAME))
+    return _WRITES.statement(rows, (owner, epoch), lane)
 
 
-def _arrays(name: str, rows: Rows) -> list[Packed]:
-    columns: Iterable[SqlRow] = zip(*rows, strict=True)
-    return [_PACKERS[kind](column) for kind, column in zip(_TYPES[name], columns, strict=True)]
-
-
-def _text(names: tuple[str, ...]) -> str:
-    text = _texts.get(names)
-    if text is None:
-        parts = [f"{name.removeprefix('no_')} AS (\n{_PARTS[name]}\n)" for name in ("held", *names)]
-        numbers = count(1)
-        joined = "WITH " + ",\n".join(parts) + "\n" + _PARTS["answer"]
-        text = _texts[names] = re.sub(r"\?", lambda _: f"${next(numbers)}", joined)
-    return text
-
-
-def _rows_of(commits: Sequence[Commit]) -> dict[str, Rows]:
+def rows_of(commits: Sequence[Commit]) -> dict[str, Rows]:
+    """The rows that each part takes of a group; `started` has the new executions in the order of their commits."""
     rows: dict[str, Rows] = {name: [] for name in ("started", "stepped", *_ORDER)}
     for commit in commits:
         row, status = commit.row, STATUS_NUMBERS[commit.row.status]

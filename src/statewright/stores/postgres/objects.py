@@ -14,7 +14,7 @@ from statewright.stores.completion import Completion
 from statewright.stores.postgres.arrays import BigintArray, bigints
 from statewright.stores.postgres.completing import completing
 from statewright.stores.postgres.connection import Connection, run
-from statewright.stores.postgres.opened import PostgresDatabase
+from statewright.stores.postgres.opened import Database
 from statewright.stores.sql_objects import Sql
 from statewright.stores.statements import SqlRow, statements
 
@@ -46,7 +46,7 @@ class PostgresSql:
 class PostgresRunner:
     """See `Runner`."""
 
-    def __init__(self, database: PostgresDatabase) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
 
     async def write(self, work: Callable[[Sql], T], completion: Completion[T] | None = None) -> T:

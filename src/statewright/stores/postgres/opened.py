@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import psycopg
 
 from statewright.clock import BusyToken, Clock
-from statewright.errors import Unavailable
+from statewright.errors import InUse, StoreError, Unavailable
 from statewright.stores.bucket.client import Bucket
 from statewright.stores.bucket.database import BucketBinding
 from statewright.stores.postgres.connection import (
@@ -34,27 +34,54 @@ from statewright.stores.postgres.lease import Lease
 from statewright.stores.postgres.pool import ConnectionPool
 from statewright.stores.postgres.surroundings import examine
 from statewright.stores.postgres.watching import LeaseWatch, Seen
-from statewright.stores.postgres.writer import Writers
+from statewright.stores.postgres.writer import LeaseGroups, Writers
 from statewright.stores.statements import SqlRow, statements
 
 T = TypeVar("T")
 
 READ_THREADS: Final = 4
 _EXECUTIONS: Final = statements("postgres_executions")
+_CELLS: Final = statements("postgres_cells")
+
+
+class Database(Protocol):
+    """The database as every part of a store uses it."""
+
+    @property
+    def place(self) -> str:
+        """The database as messages show it."""
+
+    @property
+    def opened(self) -> OpenDatabase:
+        """The open store. Raises: Unavailable when it is closed."""
+
+    async def write_owned(self, work: Callable[[Connection], T], executions: Sequence[int] | None = None, /) -> T:
+        """Write in a transaction that only the owner of what is written gets through.
+
+        `executions` are ids that name the cells of all that is written; None for what belongs to
+        the store as a whole. Raises: OwnershipLost, Unavailable; StoreError for what this process must not write.
+        """
 
 
 class PostgresDatabase:
     """The database at an address, open or not: what every part of the store works on."""
 
     def __init__(
-        self, address: str, clock: Clock | None, files: Path | None = None, bucket: Bucket | None = None
+        self,
+        address: str,
+        clock: Clock | None,
+        files: Path | None = None,
+        bucket: Bucket | None = None,
+        *,
+        of_node: bool = False,
     ) -> None:
         """Nothing is touched before `open`. Time of `clock` stands still while the store is at work. `files` is the
-        folder that must belong to the database, `bucket` the bucket.
+        folder that must belong to the database, `bucket` the bucket. `of_node`: the process is one of a cluster.
 
         Raises: StoreError for an address that cannot be read.
         """
         self.place = place_of(address)
+        self._of_node = of_node
         self._address = address
         self._clock = clock
         self._identity = Identity(files, self.place) if files is not None else None
@@ -85,7 +112,8 @@ class PostgresDatabase:
                 lease = await asyncio.get_running_loop().run_in_executor(None, self._take, owner)
         finally:
             self._is_opening = False
-        self._open = OpenDatabase(self._address, self.place, lease, self._clock)
+        writers = Writers(self._address, self.place, LeaseGroups(lease), self._clock)
+        self._open = OpenDatabase(self._address, self.place, writers, self._clock, lease=lease)
         return lease.epoch
 
     async def look(self) -> Seen:
@@ -113,6 +141,7 @@ class PostgresDatabase:
         self._examine()
         migrate(self._address, self.place)
         with explained(self.place), connect(self._address, WRITE_TIMEOUT_MS) as connection:
+            self._refuse_cluster(connection)
             lease = Lease(self._address, self.place, owner)
             try:
                 if self._identity is not None:
@@ -122,6 +151,15 @@ class PostgresDatabase:
                 lease.release()
                 raise
             return lease
+
+    def _refuse_cluster(self, connection: Connection) -> None:
+        """Refuse a database that nodes share to a process that is none of them. Raises: InUse."""
+        found = None if self._of_node else run(connection, _CELLS["living"]).fetchone()
+        if found is not None:
+            raise InUse(
+                f"the store {self.place} is in use by a cluster, of which the node {found[0]} at {found[1]} lives: "
+                "start this server with --node"
+            )
 
     async def close(self) -> None:
         """Write what is queued and release the store; harmless when repeated."""
@@ -140,8 +178,8 @@ class PostgresDatabase:
             raise lease.taken_over()
         return lease.epoch
 
-    async def write_owned(self, work: Callable[[Connection], T]) -> T:
-        """Write in a transaction that only the store's owner gets through."""
+    async def write_owned(self, work: Callable[[Connection], T], _: Sequence[int] | None = None, /) -> T:
+        """See `Database.write_owned`."""
         opened = self.opened
         found: T = await opened.writers.submit(_owned(opened.lease, work))
         return found
@@ -150,18 +188,35 @@ class PostgresDatabase:
 class OpenDatabase:
     """The parts of an open store: the lease, the writers, and connections to read on."""
 
-    def __init__(self, address: str, place: str, lease: Lease, clock: Clock | None) -> None:
-        self.lease = lease
-        self.writers = Writers(address, place, lease, clock)
+    def __init__(
+        self,
+        address: str,
+        place: str,
+        writers: Writers,
+        clock: Clock | None,
+        *,
+        lease: Lease | None,
+        read_threads: int = READ_THREADS,
+    ) -> None:
+        """`lease` is that of the whole store, which a worker does not have."""
+        self.writers = writers
+        self._lease = lease
         self.write_connections = ConnectionPool(address, place, WRITE_TIMEOUT_MS)
         """For threads other than those of `writers`: these write blobs."""
         self.read_connections = ConnectionPool(address, place, READ_TIMEOUT_MS)
         self._address = address
         self._place = place
         self._clock = clock
-        self._pool = ThreadPoolExecutor(READ_THREADS, "statewright-read")
+        self._pool = ThreadPoolExecutor(read_threads, "statewright-read")
         self._of_thread = threading.local()
         self._connections: list[Connection] = []
+
+    @property
+    def lease(self) -> Lease:
+        """The lease of the whole store. Raises: StoreError for a worker."""
+        if self._lease is None:
+            raise not_the_home(self._place)
+        return self._lease
 
     async def read(self, name: str, *given: object, of: dict[str, str] = _EXECUTIONS) -> list[SqlRow]:
         """The rows of a named statement."""
@@ -205,7 +260,13 @@ class OpenDatabase:
         for connection in self._connections:
             connection.close()
         # Last, because another process may take the store from now on.
-        self.lease.release()
+        if self._lease is not None:
+            self._lease.release()
+
+
+def not_the_home(place: str) -> StoreError:
+    """The error for a write of a worker that is not one of an execution."""
+    return StoreError(f"a worker of the store {place} writes executions of its cells only: its home writes all else")
 
 
 def _owned(lease: Lease, work: Callable[[Connection], T]) -> Callable[[Connection], T]:

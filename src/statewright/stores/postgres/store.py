@@ -48,17 +48,18 @@ class PostgresStore:
         clock: Clock | None = None,
         files: Path | None = None,
         bucket: BucketAddress | None = None,
+        of_node: bool = False,
     ) -> None:
         """Nothing is touched before `open`. Time of `clock` stands still while the store is at work.
 
         `address` is what PostgreSQL's library takes: `postgresql://user:password@host:port/database?sslmode=...`. With
         `files`, a folder, the store opens only if that belongs to the database: see `identity`. With `bucket`, which
-        needs `files`, blobs are kept there.
+        needs `files`, blobs are kept there. `of_node`: the process is one of a cluster, and this the store of its home.
 
         Raises: StoreError for an address that cannot be read.
         """
         self.bucket = Bucket(bucket) if bucket is not None else None
-        self.database = PostgresDatabase(address, clock, files, self.bucket)
+        self.database = PostgresDatabase(address, clock, files, self.bucket, of_node=of_node)
         self.executions = PostgresExecutions(self.database)
         self.catalogue = PostgresCatalogue(self.database)
         runner = PostgresRunner(self.database)

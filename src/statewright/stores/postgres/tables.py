@@ -8,7 +8,7 @@ from typing import Any, Final
 from statewright.stores.postgres.arrays import bigints
 from statewright.stores.postgres.connection import Connection, run
 from statewright.stores.postgres.item_rows import current_rows
-from statewright.stores.postgres.opened import PostgresDatabase
+from statewright.stores.postgres.opened import Database
 from statewright.stores.statements import statements
 from statewright.stores.table_protocol import Change, Counted, ItemKey, Span, StoredItem
 
@@ -18,7 +18,7 @@ _SQL: Final = statements("postgres_tables")
 class PostgresTables:
     """See `TableStore`."""
 
-    def __init__(self, database: PostgresDatabase) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
 
     async def change(self, change: Change) -> Any:

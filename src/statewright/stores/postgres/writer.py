@@ -12,10 +12,11 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import UnionType
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import psycopg
 
@@ -61,50 +62,87 @@ Work = Callable[[Connection], object]
 Task = Commit | InboxRow | QueueTask | Change | EntryWrite | NumberRequest | Work
 
 
+class Groups(Protocol):
+    """Decides on what may be written, and writes the tasks of a lane in groups."""
+
+    def check(self) -> None:
+        """Check that this process may still write. Raises: OwnershipLost, Unavailable."""
+
+    def admit(self, task: Task) -> Any:
+        """The form in which a task is queued. Raises: as `check`; StoreError for one that is not to be written here."""
+
+    def write(self, lane: Lane, tasks: Sequence[Any]) -> list[object]:
+        """Write what was queued; the answers in the same order, exceptions among them. In the lane's thread."""
+
+
 @dataclass(slots=True)
 class _Job:
-    task: Task
+    task: Any
     future: asyncio.Future[Any]
-    lane: _Lane
+    lane: Lane
+    name: str | None
+    """That of the execution, for a commit."""
 
 
 class Writers:
     """Takes jobs from the event loop, and answers them there once they are durable."""
 
-    def __init__(self, address: str, place: str, lease: Lease, clock: Clock | None) -> None:
-        """Start the threads; they connect with their first job. Time of `clock` stands still while a job is open."""
+    def __init__(
+        self,
+        address: str,
+        place: str,
+        groups: Groups,
+        clock: Clock | None,
+        *,
+        lanes: Sequence[int] = range(LANES),
+        of_catalogue: int | None = LANES,
+    ) -> None:
+        """Start the threads; they connect with their first job. Time of `clock` stands still while a job is open.
+
+        `lanes` are the numbers of those that write executions, `of_catalogue` that of the one that writes the
+        catalogue. No two lanes of any processes that write one database may have the same number, for that of their
+        counters.
+        """
         self._place = place
-        self._lease = lease
+        self._groups = groups
         self._clock = clock
         self._loop = asyncio.get_running_loop()
         self._open_jobs = 0
         self._busy: BusyToken | None = None
         self._is_closing = False
-        self._under_way: dict[str, tuple[_Lane, int]] = {}
+        self._under_way: dict[str, tuple[Lane, int]] = {}
         self.figures = GroupFigures()
-        lanes = [
-            _Lane(number, address, place, lease, self._loop, self._resolve, self.figures) for number in range(LANES + 1)
+        made = [
+            Lane(number, address, place, groups, self._loop, self._resolve, self.figures)
+            for number in (*lanes, *(() if of_catalogue is None else (of_catalogue,)))
         ]
-        *self._lanes, self._of_catalogue = lanes
+        self._every_lane = made
+        self._lanes = made[: len(lanes)]
+        self._of_catalogue = made[-1]
 
     def submit(self, task: Task) -> asyncio.Future[Any]:
-        """Queue a write. Raises: Unavailable after `close`, or while the lease is in doubt; OwnershipLost."""
+        """Queue a write.
+
+        Raises: Unavailable after `close`, or while the lease is in doubt; OwnershipLost; StoreError for a task that
+        this process must not write.
+        """
         if self._is_closing:
             raise Unavailable(f"the store {self._place} is closed")
-        self._lease.check()
+        queued = self._groups.admit(task)
         future: asyncio.Future[Any] = self._loop.create_future()
         if self._clock is not None and self._busy is None:
             self._busy = self._clock.busy()
         self._open_jobs += 1
-        if isinstance(task, Commit):
-            lane = self._lane_for(task.row.name)
+        name = task.row.name if isinstance(task, Commit) else None
+        if name is not None:
+            lane = self._lane_for(name)
         else:
             lane = self._of_catalogue if isinstance(task, EntryWrite | NumberRequest) else self._lanes[0]
         lane.open_jobs += 1
-        lane.queue.put(_Job(task, future, lane))
+        lane.queue.put(_Job(queued, future, lane, name))
         return future
 
-    def _lane_for(self, name: str) -> _Lane:
+    def _lane_for(self, name: str) -> Lane:
         found, many = self._under_way.get(name, (None, 0))
         if found is None:
             found = next((lane for lane in self._lanes if lane.open_jobs < FULL_LANE), None)
@@ -118,10 +156,9 @@ class Writers:
         self._is_closing = True
         busy = self._clock.busy() if self._clock is not None else BusyToken()
         with busy:
-            lanes = [*self._lanes, self._of_catalogue]
-            for lane in lanes:
+            for lane in self._every_lane:
                 lane.queue.end()
-            for lane in lanes:
+            for lane in self._every_lane:
                 await asyncio.shield(lane.ended)
                 lane.thread.join()
 
@@ -129,8 +166,8 @@ class Writers:
         self._open_jobs -= len(jobs)
         for job, answer in zip(jobs, answers, strict=True):
             job.lane.open_jobs -= 1
-            if isinstance(job.task, Commit):
-                self._leave(job.task.row.name)
+            if job.name is not None:
+                self._leave(job.name)
             if job.future.done():
                 continue
             if isinstance(answer, Exception):
@@ -154,7 +191,7 @@ class Writers:
             busy.release()
 
 
-class _Lane:
+class Lane:
     """One thread with one connection."""
 
     def __init__(
@@ -162,33 +199,25 @@ class _Lane:
         number: int,
         address: str,
         place: str,
-        lease: Lease,
+        groups: Groups,
         loop: asyncio.AbstractEventLoop,
         resolve: Callable[[list[_Job], list[object]], None],
         figures: GroupFigures,
     ) -> None:
+        self.number = number
         self.figures = figures
         self.queue: JobQueue[_Job] = JobQueue(loop)
         self.ended = loop.create_future()
         self.open_jobs = 0
         """Those without an answer; counted on the event loop."""
-        self._number = number
         self._address = address
         self._place = place
-        self._lease = lease
+        self._groups = groups
         self._loop = loop
         self._answer = resolve
         self._connection: Connection | None = None
         self._idle: Idle | None = None
-        self._groups = 0
-        self._by_kind: tuple[tuple[type | UnionType, Callable[[Connection, list[Any]], Sequence[object]]], ...] = (
-            (InboxRow, self._write_inputs),
-            (QueueTask, self._write_queue_tasks),
-            (Change, self._write_table_changes),
-            (EntryWrite, lambda on, writes: write_entries(on, lease, writes)),
-            (NumberRequest, lambda on, requests: next_numbers(on, lease, requests)),
-        )
-        """How the tasks of a group that are of one kind are written together, in this order, after its commits."""
+        self._written = 0
         self.thread = threading.Thread(target=self._run, name=f"statewright-writer-{number}", daemon=True)
         self.thread.start()
 
@@ -198,51 +227,40 @@ class _Lane:
             jobs, is_closing = self.queue.take()
             if jobs:
                 began = time.perf_counter()
-                answers = self._write([job.task for job in jobs])
+                answers = self._groups.write(self, [job.task for job in jobs])
                 self.figures.note(len(jobs), time.perf_counter() - began)
                 call_loop(self._loop, self._answer, jobs, answers)
         self._drop_connection()
         call_loop(self._loop, self.ended.set_result, None)
 
-    def _write(self, tasks: Sequence[Task]) -> list[object]:
-        answers: list[object] = [None] * len(tasks)
-        commits = [(place, task) for place, task in enumerate(tasks) if isinstance(task, Commit)]
-        for wave in waves([commit for _, commit in commits]):
-            outcomes = self._guard(self._write_commits, [commit for _, commit in wave])
-            for (place, _), outcome in zip(wave, outcomes, strict=True):
-                answers[commits[place][0]] = outcome
-        for kind, write in self._by_kind:
-            places = [place for place, task in enumerate(tasks) if isinstance(task, kind)]
-            if places:
-                found = self._guard(write, [tasks[place] for place in places])
-                for place, answer in zip(places, found, strict=True):
-                    answers[place] = answer
-        for place, task in enumerate(tasks):
-            if not isinstance(task, _GROUPED):
-                (answers[place],) = self._guard(lambda on, works: [works[0](on)], [task])
-        return answers
-
-    def _guard(
+    def guard(
         self, write: Callable[[Connection, list[T]], Sequence[object]], tasks: list[T], tries: int = 1
     ) -> Sequence[object]:
         """Write tasks of a kind together; if that fails, fail each of them, or find the one at fault."""
         try:
-            self._lease.check()
+            self._groups.check()
             return write(self._connected(), tasks)
         except Exception as raised:
             error = raised.problem if isinstance(raised, NotCommittedError) else raised
             # A connection that broke before the COMMIT was sent is replaced by the next attempt.
             is_harmless = isinstance(raised, NotCommittedError) and self._is_broken()
             if (is_harmless or is_worth_another_try(error)) and tries < TRIES:
-                return self._guard(write, tasks, tries + 1)
+                return self.guard(write, tasks, tries + 1)
             answer = explain(error, self._place) if isinstance(error, psycopg.Error) else error
             if isinstance(answer, OwnershipLost | Unavailable):
                 if isinstance(answer, Unavailable):
                     self._drop_connection()
                 return [type(answer)(*answer.args) for _ in tasks]
             if len(tasks) > 1:
-                return [self._guard(write, [task])[0] for task in tasks]
+                return [self.guard(write, [task])[0] for task in tasks]
             return [answer]
+
+    def count_group(self, connection: Connection) -> None:
+        """Note that a group of commits is about to be written."""
+        self._written += 1
+        if self._written >= 16 and self._written & (self._written - 1) == 0:
+            # Tables have grown by a known factor since the plans were made, and may deserve others.
+            connection.execute("DISCARD PLANS", prepare=False)
 
     def _connected(self) -> Connection:
         connection = self._connection
@@ -252,7 +270,7 @@ class _Lane:
         if self._connection is None:
             self._connection = connect(self._address, WRITE_TIMEOUT_MS)
             self._idle = Idle(self._connection)
-            self._groups = 0
+            self._written = 0
         return self._connection
 
     def _is_broken(self) -> bool:
@@ -263,31 +281,65 @@ class _Lane:
         if connection is not None:
             connection.close()
 
-    def _write_commits(self, connection: Connection, commits: list[Commit]) -> list[Outcome]:
-        self._groups += 1
-        if self._groups >= 16 and self._groups & (self._groups - 1) == 0:
-            # Tables have grown by a known factor since the plans were made, and may deserve others.
-            connection.execute("DISCARD PLANS", prepare=False)
+
+class LeaseGroups:
+    """See `Groups`: everything, by the one owner of the store."""
+
+    def __init__(self, lease: Lease) -> None:
+        self._lease = lease
+        self._by_kind: tuple[tuple[type | UnionType, Callable[[Connection, list[Any]], Sequence[object]]], ...] = (
+            (InboxRow, self._write_inputs),
+            (QueueTask, self._write_queue_tasks),
+            (Change, self._write_table_changes),
+            (EntryWrite, lambda on, writes: write_entries(on, lease, writes)),
+            (NumberRequest, lambda on, requests: next_numbers(on, lease, requests)),
+        )
+        """How the tasks of a group that are of one kind are written together, in this order, after its commits."""
+
+    def check(self) -> None:
+        """See `Groups.check`."""
+        self._lease.check()
+
+    def admit(self, task: Task) -> Any:
+        """See `Groups.admit`."""
+        self._lease.check()
+        return task
+
+    def write(self, lane: Lane, tasks: Sequence[Task]) -> list[object]:
+        """See `Groups.write`."""
+        answers: list[object] = [None] * len(tasks)
+        commits = [(place, task) for place, task in enumerate(tasks) if isinstance(task, Commit)]
+        write_commits = partial(self._write_commits, lane)
+        for wave in waves([commit for _, commit in commits]):
+            outcomes = lane.guard(write_commits, [commit for _, commit in wave])
+            for (place, _), outcome in zip(wave, outcomes, strict=True):
+                answers[commits[place][0]] = outcome
+        for kind, write in self._by_kind:
+            places = [place for place, task in enumerate(tasks) if isinstance(task, kind)]
+            if places:
+                found = lane.guard(write, [tasks[place] for place in places])
+                for place, answer in zip(places, found, strict=True):
+                    answers[place] = answer
+        for place, task in enumerate(tasks):
+            if not isinstance(task, _GROUPED):
+                (answers[place],) = lane.guard(lambda on, works: [works[0](on)], [task])
+        return answers
+
+    def _write_commits(self, lane: Lane, connection: Connection, commits: list[Commit]) -> list[Outcome]:
+        lane.count_group(connection)
         if any(commit.completed for commit in commits):
             # In a statement of its own, because one statement may not touch a row twice.
             with transaction(connection):
-                passed = self._write_group(connection, commits)
+                passed = self._write_group(lane, connection, commits)
                 rows = [row for commit in commits if commit.row.id in passed for row in commit.completed]
                 complete(connection, rows)
         else:
-            passed = self._write_group(connection, commits)
-        if len(passed) == len(commits):
-            return [Committed(commit.expected + 1) for commit in commits]
-        refused = [commit for commit in commits if commit.expected == 0 and commit.row.id not in passed]
-        holders = self._holders(connection, refused)
-        return [
-            Committed(commit.expected + 1) if commit.row.id in passed else holders.get(commit.row.id, Stale())
-            for commit in commits
-        ]
+            passed = self._write_group(lane, connection, commits)
+        return outcomes_of(connection, commits, passed)
 
-    def _write_group(self, connection: Connection, commits: list[Commit]) -> set[int]:
+    def _write_group(self, lane: Lane, connection: Connection, commits: list[Commit]) -> set[int]:
         """Write commits in one statement; the executions that passed. Raises: OwnershipLost."""
-        text, given = group_statement(commits, self._lease.owner, self._lease.epoch, self._number)
+        text, given = group_statement(commits, self._lease.owner, self._lease.epoch, lane.number)
         found = run(connection, text, given).fetchone()
         if found is None or not found[0]:
             raise self._lease.taken_over()
@@ -322,22 +374,35 @@ class _Lane:
         if run(connection, _SQL["held"], (self._lease.owner, self._lease.epoch)).fetchone() is None:
             raise self._lease.taken_over()
 
-    def _holders(self, connection: Connection, refused: list[Commit]) -> dict[int, Outcome]:
-        """The answers of starts that did not pass."""
-        if not refused:
-            return {}
-        given = bigints([commit.row.machine for commit in refused]), texts([commit.row.name for commit in refused])
-        rows = [row_of(columns) for columns in run(connection, _SQL["rows_by_names"], given)]
-        by_name = {(row.machine, row.name): row for row in rows}
-        found: dict[int, Outcome] = {}
-        for commit in refused:
-            holder = by_name.get((commit.row.machine, commit.row.name))
-            if holder is not None:
-                found[commit.row.id] = Existing(holder)
-        return found
+
+def outcomes_of(connection: Connection, commits: Sequence[Commit], passed: Collection[int]) -> list[Outcome]:
+    """The answers to commits of a group, of which some executions passed."""
+    if len(passed) == len(commits):
+        return [Committed(commit.expected + 1) for commit in commits]
+    refused = [commit for commit in commits if commit.expected == 0 and commit.row.id not in passed]
+    holders = _holders(connection, refused)
+    return [
+        Committed(commit.expected + 1) if commit.row.id in passed else holders.get(commit.row.id, Stale())
+        for commit in commits
+    ]
 
 
-def _open_jobs(lane: _Lane) -> int:
+def _holders(connection: Connection, refused: list[Commit]) -> dict[int, Outcome]:
+    """The answers of starts that did not pass."""
+    if not refused:
+        return {}
+    given = bigints([commit.row.machine for commit in refused]), texts([commit.row.name for commit in refused])
+    rows = [row_of(columns) for columns in run(connection, _SQL["rows_by_names"], given)]
+    by_name = {(row.machine, row.name): row for row in rows}
+    found: dict[int, Outcome] = {}
+    for commit in refused:
+        holder = by_name.get((commit.row.machine, commit.row.name))
+        if holder is not None:
+            found[commit.row.id] = Existing(holder)
+    return found
+
+
+def _open_jobs(lane: Lane) -> int:
     return lane.open_jobs
 
 

@@ -145,10 +145,16 @@ SELECT id, execution, kind, body FROM outbox WHERE id = $1 FOR SHARE
 UPDATE outbox AS o SET body = g.body FROM unnest($1::bigint[], $2::bytea[]) AS g (id, body) WHERE o.id = g.id
 
 -- name: inbox_of
-SELECT id, execution, kind, body FROM inbox
-WHERE id BETWEEN $1 AND $2 AND kind = ANY($3::text[])
-ORDER BY id
-LIMIT $4
+-- One seek in the index of ids for each shard.
+SELECT i.id, i.execution, i.kind, i.body
+FROM unnest($1::bigint[], $2::bigint[]) AS s (low, high)
+CROSS JOIN LATERAL (
+    SELECT id, execution, kind, body FROM inbox
+    WHERE id BETWEEN s.low AND s.high AND kind = ANY($3::text[])
+    ORDER BY id
+    LIMIT $4
+) AS i
+ORDER BY i.id
 
 -- name: newest_id
 SELECT greatest(

@@ -117,9 +117,11 @@ class SqliteExecutions:
     async def pending(self, shard: int) -> tuple[list[OutboxRow], list[InboxRow]]:
         return await self._file.opened.scan(lambda on: _pending(on, shard))
 
-    async def inbox_of(self, shard: int, kinds: Sequence[str], limit: int) -> list[InboxRow]:
-        given = (first_id(shard), last_id(shard), json.dumps(list(kinds)), limit)
-        found = await self._file.opened.scan(lambda on: on.execute(_EXECUTIONS["inbox_of"], given).fetchall())
+    async def inbox_of(self, shards: Sequence[int], kinds: Sequence[str], limit: int) -> list[InboxRow]:
+        wanted = json.dumps(list(kinds))
+        given = [(first_id(shard), last_id(shard), wanted, limit) for shard in sorted(shards)]
+        text = _EXECUTIONS["inbox_of"]
+        found = await self._file.opened.scan(lambda on: [row for one in given for row in on.execute(text, one)])
         return [InboxRow(*columns) for columns in found]
 
     async def put_inbox(self, row: InboxRow) -> None:

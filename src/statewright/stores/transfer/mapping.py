@@ -87,4 +87,6 @@ LEFT: Final = {
     "statewright_schema": "the version of the database",
     "store_identity": "ties a database to its data folder, which another store does not have",
     "statewright_unfinished": "there only while a database is being filled",
+    "cluster": "what the servers of one database have in common; those of another one agree anew",
+    "node": "the servers that share a database, which are processes",
 }

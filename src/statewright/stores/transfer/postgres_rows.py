@@ -16,7 +16,7 @@ from typing import Final
 
 import psycopg
 
-from statewright.errors import OwnershipLost, StoreError
+from statewright.errors import InUse, OwnershipLost, StoreError
 from statewright.stores.blobs.protocol import PIECE_BYTES
 from statewright.stores.bucket.binding import check_mark
 from statewright.stores.bucket.blobs import BucketBlobs
@@ -61,6 +61,10 @@ _COUNT: Final = (
     "FROM execution_count GROUP BY 1, 2",
 )
 _BLOB_SIZES: Final = "SELECT name, sum(octet_length(body))::bigint FROM blob GROUP BY name"
+_LIVE_NODE: Final = (
+    "SELECT name, address FROM node WHERE lease_until_ms > (extract(epoch FROM clock_timestamp()) * 1000)::bigint "
+    "ORDER BY name LIMIT 1"
+)
 _COMPLETE: Final = (
     "UPDATE shard SET epoch = greatest(epoch, $1), owner = NULL, lease_until_ms = 0 "
     "WHERE id = 0 AND owner = $2 AND epoch = $3 RETURNING epoch"
@@ -217,13 +221,31 @@ def owned(address: str, command: str) -> Iterator[Lease]:
     Raises: InUse, naming the server that has it; StoreError as `snapshot` does.
     """
     place = place_of(address)
-    with _connected(address, place) as connection, explained(place):
-        _refuse_others(connection, place)
-    lease = Lease(address, place, f"{command}, pid {os.getpid()},")
-    try:
-        yield lease
-    finally:
-        lease.release()
+    with _connected(address, place) as connection:
+        with explained(place):
+            _refuse_others(connection, place)
+        lease = Lease(address, place, f"{command}, pid {os.getpid()},")
+        try:
+            with _without_nodes(connection, place):
+                yield lease
+        finally:
+            lease.release()
+
+
+@contextlib.contextmanager
+def _without_nodes(connection: Connection, place: str) -> Iterator[None]:
+    """Keep nodes from joining: they write cells of which each has a lease of its own. Raises: InUse, Unavailable."""
+    with explained(place):
+        connection.execute(b"BEGIN")
+        # Renewals wait from here on; none of a node that lives was under way.
+        connection.execute(b"LOCK TABLE node IN SHARE MODE")
+        found = connection.execute(_LIVE_NODE.encode()).fetchone()
+    if found is not None:
+        raise InUse(f"the store {place} is in use by the node {found[0]} at {found[1]}")
+    yield
+    with explained(place):
+        # An error here means that the lock was lost meanwhile.
+        connection.execute(b"COMMIT")
 
 
 @contextlib.contextmanager

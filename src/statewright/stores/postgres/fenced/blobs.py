@@ -20,7 +20,7 @@ from statewright.stores.blobs.protocol import PIECE_BYTES, BlobWriting
 from statewright.stores.postgres.arrays import texts
 from statewright.stores.postgres.connection import run
 from statewright.stores.postgres.fenced.statement import write_fenced
-from statewright.stores.postgres.opened import PostgresDatabase
+from statewright.stores.postgres.opened import Database
 from statewright.stores.statements import SqlRow, statements
 
 PIECES_AT_ONCE: Final = 64
@@ -36,7 +36,7 @@ class PostgresBlobs:
     writes_late: Final = False
     read_ahead: Final = 0
 
-    def __init__(self, database: PostgresDatabase) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
 
     def create(self, name: str) -> BlobWriting:

@@ -9,7 +9,7 @@ from statewright.stores.minutes.protocol import IMPORTED, NODE, MinuteBlock
 from statewright.stores.postgres.arrays import bigints, byteas
 from statewright.stores.postgres.connection import run
 from statewright.stores.postgres.fenced.statement import write_fenced
-from statewright.stores.postgres.opened import PostgresDatabase
+from statewright.stores.postgres.opened import Database
 from statewright.stores.statements import SqlRow, statements
 
 PAGE_BLOCKS: Final = 60
@@ -25,7 +25,7 @@ _SQL: Final = statements("postgres_minutes")
 class PostgresMinutes:
     """See `MinuteStore`."""
 
-    def __init__(self, database: PostgresDatabase, place: str = "") -> None:
+    def __init__(self, database: Database, place: str = "") -> None:
         self._database = database
         self._place = place
 

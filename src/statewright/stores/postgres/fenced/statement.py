@@ -8,11 +8,11 @@ owner comes after it.
 from __future__ import annotations
 
 from statewright.stores.postgres.connection import run
-from statewright.stores.postgres.opened import PostgresDatabase
+from statewright.stores.postgres.opened import Database
 from statewright.stores.statements import SqlRow
 
 
-def write_fenced(database: PostgresDatabase, statement: str, given: SqlRow) -> SqlRow:
+def write_fenced(database: Database, statement: str, given: SqlRow) -> SqlRow:
     """Run a statement behind the fence; the columns behind the first one. It may be run twice.
 
     Raises: OwnershipLost, Unavailable.
