@@ -54,10 +54,14 @@ class Background:
         for task in self._tasks:
             task.cancel()
 
-    async def stop(self) -> None:
-        """Cancel what is under way, wait for its end, and run nothing more."""
+    def end(self) -> None:
+        """Cancel what is under way, without waiting for its end, and run nothing more."""
         self._stopped = True
         self.cancel()
+
+    async def stop(self) -> None:
+        """Cancel what is under way, wait for its end, and run nothing more."""
+        self.end()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def at_rest(self) -> None:

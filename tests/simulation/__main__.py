@@ -13,6 +13,7 @@ from functools import partial
 
 from statewright.virtual_clock import run_virtual
 from tests.simulation.chaos import Chaos
+from tests.simulation.cluster import ClusterChaos
 from tests.simulation.limits import LimitsChaos
 
 CHUNK = 25
@@ -59,7 +60,7 @@ def run_range(world: World, first: int, last: int, jobs: int) -> int:
 
 
 def _flag(world: World) -> str:
-    return "--limits " if world is LimitsChaos else ""
+    return {LimitsChaos: "--limits ", ClusterChaos: "--cluster "}.get(world, "")
 
 
 def run_one(world: World, seed: int) -> int:
@@ -84,8 +85,9 @@ def main() -> int:
     wanted.add_argument("--seeds", metavar="A-B", help="run a range until one fails")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: one a core)")
     parser.add_argument("--limits", action="store_true", help="the world of limits, semaphores, polls and forks")
+    parser.add_argument("--cluster", action="store_true", help="the world of several nodes, whose cells move")
     given = parser.parse_args()
-    world = LimitsChaos if given.limits else Chaos
+    world = LimitsChaos if given.limits else ClusterChaos if given.cluster else Chaos
     if given.seed is not None:
         return run_one(world, given.seed)
     first, separator, last = given.seeds.partition("-")

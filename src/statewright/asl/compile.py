@@ -32,7 +32,7 @@ from statewright.asl.program import (
     WaitDef,
     WriterDef,
 )
-from statewright.asl.resources import parse_resource
+from statewright.asl.resources import OWN_TASKS, parse_resource
 from statewright.asl.templates import (
     compile_jsonata,
     compile_jsonata_typed,
@@ -64,6 +64,7 @@ def compile_definition(definition: Node) -> Program:
         {name: sorted(reads) for name, reads in compiler.reads.items() if reads},
         _may_be_heavy(definition),
         tuple(compiler.activities),
+        compiler.has_own_tasks,
     )
 
 
@@ -102,6 +103,7 @@ class _Compiler:
         self.pending: list[tuple[ScopeDef, Node]] = []
         self.reads: dict[str, set[str]] = {}
         self.activities: dict[str, None] = {}
+        self.has_own_tasks = False
 
     def add_scope(
         self, node: Node, parent: int | None, owner: str | None, *, distributed: bool, max_turns: int | None = None
@@ -157,6 +159,8 @@ class _Compiler:
                 task = _task(node, jsonata=jsonata, reads=reads)
                 if task.resource.kind == "activity":
                     self.activities[task.resource.arn] = None
+                elif task.resource.resource_type == OWN_TASKS:
+                    self.has_own_tasks = True
                 return task
             case "Parallel":
                 return self.compile_parallel(scope, name, node, jsonata=jsonata, reads=reads)

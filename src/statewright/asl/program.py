@@ -220,6 +220,8 @@ class Program:
     """True if an expression may need the JSONata library, or a path may visit many values: either may take long."""
     activities: tuple[str, ...] = ()
     """ARNs of the activities that its tasks name."""
+    has_own_tasks: bool = False
+    """True if a task is one of Statewright's own (`statewright:`): one of a semaphore, or a poll."""
 
     def child_program(self, scope: int) -> Program:
         """The program of a distributed Map's child executions: the same scopes, entered at `scope`."""
@@ -230,6 +232,7 @@ class Program:
             self.variable_references,
             self.may_be_heavy,
             self.activities,
+            self.has_own_tasks,
         )
 
     def state(self, name: str) -> StateDef:

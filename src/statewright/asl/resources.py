@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 Kind = Literal["lambda", "activity", "task"]
 Pattern = Literal["request", "sync", "waitForTaskToken"]
+
+OWN_TASKS: Final = "statewright"
+"""The `resource_type` of Statewright's own tasks."""
 
 _INTEGRATION = re.compile(
     r"arn:[^:]*:states:[^:]*:[^:]*:(?P<service>aws-sdk:[^:.]+|[^:.]+):(?P<action>[^:.]+)"

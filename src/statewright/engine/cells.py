@@ -5,7 +5,8 @@ from the store, EXPRESS executions, Map Runs. The cell of an execution is in its
 that the cells of an engine share; the first cell is the home of those with one memory for all: semaphores, admission,
 the queues of activities.
 
-One engine has one cell, unless it is made with more: later, several processes are to have cells of one store each.
+An engine has one cell, unless it is made with more. That of a worker has any number, none at first: they come and go
+while it runs (`cluster.moves`), and its home is elsewhere.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from statewright.engine.effects import Effects, OnOffer, calls_of
 from statewright.engine.executions import kinds
 from statewright.engine.executions.history_log import HistoryLog
 from statewright.engine.executions.names import ExecutionNames
+from statewright.engine.express.ends import ExpressEnds
 from statewright.engine.express.runs import ExpressRuns
 from statewright.engine.heavy.steps import HeavySteps
 from statewright.engine.inbox import Inbox
@@ -32,9 +34,11 @@ from statewright.engine.machines.programs import RetryingPrograms
 from statewright.engine.map_runs.data import MapRunData
 from statewright.engine.map_runs.map_runs import MapRuns
 from statewright.engine.map_runs.site import Site
+from statewright.engine.metering import OpenExecutions
 from statewright.engine.runner import Runner
 from statewright.engine.shard import Shard
-from statewright.errors import StoreError
+from statewright.engine.timers import TimerFigures
+from statewright.errors import ElsewhereError, StoreError, Unavailable
 from statewright.stores.ids import shard_of_id
 from statewright.stores.protocol import InboxRow, OutboxRow
 
@@ -45,7 +49,8 @@ log = logging.getLogger(__name__)
 class Common:
     """The parts that the cells of an engine share. `before` and `after` listen to commits, around a cell's own parts.
 
-    `deleting` are the machines whose executions end at their next step.
+    `deleting` are the machines whose executions end at their next step. `counts_open`: each cell counts its open
+    executions for itself, because it may leave.
     """
 
     programs: RetryingPrograms
@@ -57,9 +62,11 @@ class Common:
     activities: Activities
     integrations: Integrations
     data: MapRunData
+    express_ends: ExpressEnds
     before: tuple[CommitListener, ...]
     after: tuple[CommitListener, ...]
     on_offer: OnOffer | None = None
+    counts_open: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +88,8 @@ class Cell:
     def __init__(self, shard: Shard, common: Common, hot: int) -> None:
         self.shard: Final = shard
         self._common = common
+        self.open: Final = OpenExecutions() if common.counts_open else None
+        """Its open executions, where each cell counts them for itself."""
         self.runner: Final = Runner(shard, common.programs, common.deleting, common.heavy, hot, self._listeners)
 
     def _listeners(self, runner: Runner) -> tuple[CommitListener, ...]:
@@ -101,11 +110,21 @@ class Cell:
         self.dispatcher = self.effects.dispatcher
         self.inbox = Inbox(shard, runner, common.deleting)
         self.express = ExpressRuns(
-            shard, runner, self.dispatcher, common.heavy, common.programs, self.inbox, common.history_log
+            shard,
+            runner,
+            self.dispatcher,
+            common.heavy,
+            common.programs,
+            self.inbox,
+            common.history_log,
+            common.express_ends,
         )
-        site = Site(shard, runner, common.programs, self.express, common.data, common.deleting, common.heavy)
+        site = Site(
+            shard, runner, common.names, common.programs, self.express, common.data, common.deleting, common.heavy
+        )
         self.map_runs = MapRuns(site, self.inbox)
-        return (*common.before, self.effects, self.map_runs, *common.after)
+        own = (self.effects, self.map_runs) if self.open is None else (self.open, self.effects, self.map_runs)
+        return (*common.before, *own, *common.after)
 
     # ------------------------------------------------------------------ life
 
@@ -140,9 +159,20 @@ class Cell:
         self.express.stop()
         self.dispatcher.kill()
 
+    async def close(self) -> None:
+        """As `accept_nothing` and `drain`, and end all other work: afterwards nothing of the cell writes any more."""
+        self.accept_nothing()
+        await self.runner.drain()
+        await self.express.drain()
+        # What it does is named by rows, and begins again where the cell is next. It may have Map Runs write.
+        self.shard.background.end()
+        await self.map_runs.drain()
+        self.dispatcher.kill()
+
     def drop(self) -> None:
         """Forget the shard: the copies in memory, its timers, and what is under way. Nothing of it is written."""
         self.shard.is_held = False
+        self.inbox.stop()
         self.effects.stop()
         self.runner.kill()
         self.map_runs.kill()
@@ -151,37 +181,82 @@ class Cell:
 
 
 class Cells:
-    """The cells of an engine, the home first, each found by the ids of its executions."""
+    """The cells of an engine, found by the ids of their executions. The first is the home, unless it is a worker's."""
 
     def __init__(self) -> None:
-        self._cells: list[Cell] = []
         self._by_shard: dict[int, Cell] = {}
+        self._taking_turns: list[Cell] = []
         self._turns: Iterator[Cell] = iter(())
+        self.past_timers: Final = TimerFigures()
+        """Of cells that have left."""
 
     def add(self, cell: Cell) -> None:
-        """Add a cell; the first one is the home."""
-        self._cells.append(cell)
+        """Add a cell, which gets executions from now on."""
+        self.hold(cell)
+        self.join(cell)
+
+    def hold(self, cell: Cell) -> None:
+        """Have a cell found by the ids of its executions."""
         self._by_shard[cell.shard.number] = cell
-        self._turns = cycle(self._cells)
+
+    def join(self, cell: Cell) -> None:
+        """Give a cell new executions, when it is its turn."""
+        self._taking_turns.append(cell)
+        self._turns = cycle(self._taking_turns)
+
+    def retire(self, cell: Cell) -> None:
+        """Give a cell no new executions any more."""
+        self._taking_turns = [one for one in self._taking_turns if one is not cell]
+        self._turns = cycle(self._taking_turns)
+
+    def remove(self, cell: Cell) -> None:
+        """Forget a cell; harmless when repeated."""
+        self.retire(cell)
+        if self._by_shard.get(cell.shard.number) is cell:
+            del self._by_shard[cell.shard.number]
+            self.past_timers.add(cell.effects.timers.figures)
 
     def __iter__(self) -> Iterator[Cell]:
-        return iter(self._cells)
+        # Cells may leave while one of them is waited for.
+        return iter(tuple(self._by_shard.values()))
+
+    def __len__(self) -> int:
+        return len(self._by_shard)
 
     @property
     def home(self) -> Cell:
-        """The cell of the parts that all cells share."""
-        return self._cells[0]
+        """The cell of the parts that all cells share. Raises: StoreError for a worker, which has none."""
+        home = next(iter(self._by_shard.values()), None)
+        if home is None:
+            raise StoreError("this engine has no home: it is a worker's")
+        return home
 
     def next(self) -> Cell:
-        """The cell of the next execution: one after the other."""
-        return next(self._turns)
+        """The cell of the next execution: one after the other. Raises: Unavailable when there is none."""
+        cell = next(self._turns, None)
+        if cell is None:
+            raise Unavailable("this node has no cells yet: try again in a moment")
+        return cell
 
     def of(self, number: int) -> Cell:
-        """The cell of an id. Raises: StoreError for one that this engine does not have."""
-        cell = self._by_shard.get(shard_of_id(number))
+        """The cell of an id. Raises: ElsewhereError for one that this engine does not have."""
+        shard = shard_of_id(number)
+        cell = self._by_shard.get(shard)
         if cell is None:
-            raise StoreError(f"the id {number} is of a cell that this engine does not have")
+            raise ElsewhereError(shard)
         return cell
+
+    def of_shard(self, shard: int) -> Cell | None:
+        """The cell of a shard, if this engine has it."""
+        return self._by_shard.get(shard)
+
+    def has(self, number: int) -> bool:
+        """True if an id is of a cell that this engine has."""
+        return shard_of_id(number) in self._by_shard
+
+    def shards(self) -> list[int]:
+        """The shards of the cells that this engine has."""
+        return list(self._by_shard)
 
     # ------------------------------------------------------------------ to an execution, wherever it is
 
@@ -196,7 +271,7 @@ class Cells:
     def settle(self, call: ScheduledCall, result: TaskResult) -> bool:
         """See `Dispatcher.settle`."""
         # The call of an EXPRESS execution has no id: any cell may have made it.
-        return any(cell.dispatcher.settle(call, result) for cell in self._cells)
+        return any(cell.dispatcher.settle(call, result) for cell in self)
 
     def map_runs(self) -> dict[int, MapRuns]:
         """The Map Runs of each cell, by its shard."""
@@ -207,23 +282,23 @@ class Cells:
     @property
     def quarantined(self) -> dict[int, str]:
         """Why executions are held back, by id."""
-        return {execution: why for cell in self._cells for execution, why in cell.runner.quarantined.items()}
+        return {execution: why for cell in self for execution, why in cell.runner.quarantined.items()}
 
     def unfinished(self) -> list[str]:
         """ARNs of the executions that have something to write right now; may be called in any thread."""
-        return [arn for cell in self._cells for arn in cell.runner.unfinished()]
+        return [arn for cell in self for arn in cell.runner.unfinished()]
 
     @property
     def in_memory(self) -> int:
         """How many executions are held in memory."""
-        return sum(cell.runner.in_memory for cell in self._cells)
+        return sum(cell.runner.in_memory for cell in self)
 
     @property
     def busy(self) -> int:
         """How many executions have something to do right now."""
-        return sum(cell.runner.busy for cell in self._cells)
+        return sum(cell.runner.busy for cell in self)
 
     @property
     def calls_under_way(self) -> int:
         """How many calls are in flight."""
-        return sum(cell.dispatcher.under_way for cell in self._cells)
+        return sum(cell.dispatcher.under_way for cell in self)

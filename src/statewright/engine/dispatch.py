@@ -135,15 +135,15 @@ class Dispatcher:
         """Receives the answers that come by `settle`."""
         self._cancelling = Background("cancelling a task")
 
-    def dispatch(self, call: ScheduledCall, tell: Tell, broke: Broke) -> None:
-        """Make a call; one that is under way is left alone."""
+    def dispatch(self, call: ScheduledCall, tell: Tell, broke: Broke, *, is_repeated: bool = False) -> None:
+        """Make a call; one that is under way is left alone. `is_repeated`: a former owner has made it as well."""
         key = (call.execution_arn, call.task_id)
         if key in self._tasks or key in self._later:
             return
         self._open[key] = call
-        self._tasks[key] = asyncio.create_task(self._run(call, tell, broke))
+        self._tasks[key] = asyncio.create_task(self._run(call, tell, broke, is_repeated))
 
-    async def _run(self, call: ScheduledCall, tell: Tell, broke: Broke) -> None:
+    async def _run(self, call: ScheduledCall, tell: Tell, broke: Broke, is_repeated: bool) -> None:
         key = (call.execution_arn, call.task_id)
         try:
             fail_points.passed(fail_points.DISPATCHED)
@@ -151,6 +151,9 @@ class Dispatcher:
                 result = await self._integrations.call(call)
             except Unavailable:
                 result = await self._retry(self._answer_or_repeat, call)
+            if is_repeated and isinstance(result, Failed):
+                # As in `_answer_or_repeat`: the call of the former owner may have been under way elsewhere.
+                result = await self._retry(answer_in, self._store, call) or result
             if isinstance(result, Later):
                 self._later[key] = tell
                 return

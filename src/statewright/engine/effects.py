@@ -81,7 +81,7 @@ class Effects:
             else:
                 self._runner.tell(row.execution, Input(event_of(call, call.answer), call=call))
         elif row.kind == kinds.TASK:
-            self.dispatch(row.execution, call)
+            self.dispatch(row.execution, call, is_repeated=True)
         else:
             self.offer(row.execution, call)
 
@@ -94,13 +94,13 @@ class Effects:
 
     # ------------------------------------------------------------------ calls
 
-    def dispatch(self, execution: int, call: ScheduledCall) -> None:
-        """Make a call, and give its result to the execution."""
+    def dispatch(self, execution: int, call: ScheduledCall, *, is_repeated: bool = False) -> None:
+        """Make a call, and give its result to the execution; see `Dispatcher.dispatch`."""
 
         def answered(made: ScheduledCall, event: events.Event) -> None:
             self._runner.tell(execution, Input(event, call=made))
 
-        self.dispatcher.dispatch(call, answered, self._broke)
+        self.dispatcher.dispatch(call, answered, self._broke, is_repeated=is_repeated)
 
     def _broke(self, call: ScheduledCall, problem: BaseException) -> None:
         if self._shard.notices(problem):

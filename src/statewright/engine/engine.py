@@ -7,16 +7,22 @@ start and stop. A cell's runner advances executions and writes them; EXPRESS exe
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from statewright import chance
-from statewright.arn import MACHINE, MAP_RUN, execution_arn, parse_arn
+from statewright.arn import MACHINE, MAP_RUN, parse_arn
 from statewright.clock import Clock
 from statewright.engine.activities import Activities
 from statewright.engine.cells import Cell, Cells, Common
+from statewright.engine.cluster.away import ActivitiesAway, Away
+from statewright.engine.cluster.calls import Completed, ExecutionCalls
+from statewright.engine.cluster.making import ShardMaking, own_shards
+from statewright.engine.cluster.moves import Moves
+from statewright.engine.cluster.placement import Placement
+from statewright.engine.cluster.starts import Starts
 from statewright.engine.concurrency.admission import Admission
 from statewright.engine.concurrency.semaphores import Semaphores
 from statewright.engine.counters import Counters
@@ -25,25 +31,18 @@ from statewright.engine.effects import OnOffer
 from statewright.engine.executions.forks import Forks, Wish
 from statewright.engine.executions.history_log import HistoryLog, OnHistory
 from statewright.engine.executions.listing import Listing
-from statewright.engine.executions.live import LiveExecution
 from statewright.engine.executions.logs import ExecutionLogs
-from statewright.engine.executions.names import ExecutionNames
+from statewright.engine.executions.names import ExecutionNames, WriteEntries, are_notes
 from statewright.engine.executions.redrives import Redrive
-from statewright.engine.executions.starting import head_of, new_live, read_input, type_not_supported
+from statewright.engine.executions.starting import type_not_supported
 from statewright.engine.executions.status_changes import StatusChanges
-from statewright.engine.executions.tokens import (
-    WaitingTask,
-    no_such_task,
-    read_output,
-    read_task_token,
-    still_open,
-    waiting_tasks,
-)
-from statewright.engine.executions.views import ExecutionView, Head, Started, StatusChange, SyncOutcome
+from statewright.engine.executions.tokens import WaitingTask
+from statewright.engine.executions.views import ExecutionView, Started, StatusChange, SyncOutcome
+from statewright.engine.express.ends import ExpressEnds
 from statewright.engine.figures import figures_of
 from statewright.engine.heavy.steps import HeavySteps
 from statewright.engine.inbox import InboxWatch
-from statewright.engine.inputs import AlreadyThere, no_result, runs
+from statewright.engine.listeners import CommitListener
 from statewright.engine.machines.catalogue import MachineCatalogue
 from statewright.engine.machines.machines import Machines, Target
 from statewright.engine.machines.programs import RetryingPrograms
@@ -52,17 +51,15 @@ from statewright.engine.map_runs.directory import MapRunDirectory
 from statewright.engine.metering import ExecutionMeter
 from statewright.engine.retention import Retention
 from statewright.engine.retrying import RetryingStore
-from statewright.engine.shard import Shard
 from statewright.engine.turnstile import Turnstile
-from statewright.errors import ApiError, StoreError
-from statewright.interpreter import events
+from statewright.errors import StoreError
 from statewright.limits import AWS, Limits
 from statewright.metrics.recorder import Recorder
 from statewright.payload import Json
 from statewright.query.scope import Entropy
 from statewright.stores.completion import Completion
 from statewright.stores.ids import SHARD, cell_shard
-from statewright.stores.protocol import Row
+from statewright.stores.protocol import EntryRow
 from statewright.stores.store import Store
 
 DAY_MS: Final = 24 * 3600 * 1000
@@ -78,6 +75,9 @@ class EngineSettings:
     where an execution's chance comes from.
     `entropy`: what draws versions behind aliases; from the operating system unless given.
     `retention_ms`: how long closed executions are kept; `None` for ever. Source: service quotas, 90 days.
+
+    `others`: other engines have other cells of the default region, and start executions there. `is_worker`: such an
+    engine, without a home; `note` writes entries of the catalogue for it (`Engine.note` of the home).
     """
 
     limits: Limits = AWS
@@ -90,13 +90,19 @@ class EngineSettings:
     """The data folder, for the logs of executions."""
     on_history: OnHistory | None = None
     on_offer: OnOffer | None = None
+    others: bool = False
+    is_worker: bool = False
+    note: WriteEntries | None = None
 
 
 class Engine:
-    """All executions of one store. The store must be open before `start`, and is closed by its opener.
+    """All executions of one store, or those of some of its cells. The store must be open before `start`, and is closed
+    by its opener.
 
     `data` reads and writes the items of Map Runs. `recorder` takes metrics of executions and tasks. `on_lost` is called
-    with the reason once the shard is lost and all of its state has left memory: there is nothing left to run.
+    with the reason once the shard is lost and all of its state has left memory: there is nothing left to run. A
+    worker's engine has no cells at first, and goes on when it has lost one: `on_lost_cell` is called with its shard and
+    the reason. Neither may wait.
     """
 
     def __init__(
@@ -110,66 +116,92 @@ class Engine:
         data: MapRunData | None = None,
         recorder: Recorder | None = None,
         on_lost: Callable[[str], None] = lambda _: None,
+        on_lost_cell: Callable[[int, str], None] = lambda _shard, _reason: None,
     ) -> None:
         self.settings = settings = settings or EngineSettings()
+        self.is_worker: Final = settings.is_worker
         self.meter = ExecutionMeter(recorder) if recorder is not None else None
         self._on_lost = on_lost
+        self._on_lost_cell = on_lost_cell
         self.store = store
         self.clock = clock
         self.catalogue = catalogue
         self.counters = Counters()
-        self.names = ExecutionNames(store)
+        self._retrying = RetryingStore(store, clock, self.counters)
+        self._shards = ShardMaking(
+            store,
+            clock,
+            catalogue.config.region,
+            settings.limits,
+            self.counters,
+            self._retrying,
+            Turnstile(store.executions.make_way),
+            settings.make_seed,
+            self.meter,
+        )
+        are_shared = settings.others or settings.is_worker
+        self.names = ExecutionNames(store, settings.note, are_shared=are_shared)
         self.listing = Listing(store.executions, clock, settings.limits, catalogue.deleting)
         self.history_log = HistoryLog(catalogue.programs, ExecutionLogs(settings.data), self.meter, settings.on_history)
         self.status_changes = StatusChanges(clock)
         self.heavy = HeavySteps(clock, catalogue.programs.definition_of)
+        self.express_ends = ExpressEnds()
         self.cells = Cells()
         self._watch: InboxWatch | None = None
-        shards = self._shards()
+        self.map_runs = MapRunDirectory(store, clock, self.names, self.cells.map_runs)
+        self._calls = ExecutionCalls(self.cells, self.names)
+        self.placement = Placement(catalogue.records, clock)
+        if settings.is_worker:
+            self._make_worker(integrations, data or NoData())
+        else:
+            self._make_home(integrations, data or NoData())
+
+    def _make_home(self, integrations: Integrations, data: MapRunData) -> None:
+        """Make the parts with one memory for all cells, and the cells."""
+        settings, clock, catalogue = self.settings, self.clock, self.catalogue
+        shards = [self._shards.make(number, self._lost) for number in own_shards(self.store, settings.cells)]
         home = shards[0]
-        self.admission = Admission(home, self.cells.tell)
+        is_elsewhere = (lambda execution: not self.cells.has(execution)) if settings.others else None
+        self.admission = Admission(home, self.cells.tell, is_elsewhere)
         self.machines = Machines(
             catalogue, entropy=settings.entropy, limits=settings.limits, on_limit=self.admission.set_limit
         )
         self.activities = Activities(clock, self.machines.activities.get, self.cells.take_activity_task)
         self.semaphores = Semaphores(home, self.names, self.cells.settle)
-        self.map_runs = MapRunDirectory(store, clock, self.names, self.cells.map_runs)
+        self._starts = Starts(self.cells, self.names, self.placement, self.admission)
         forget = (self.map_runs.forget, self.machines.forget_deleted)
         self.retention = Retention(home, settings.retention_ms, forget)
-        common = self._common(home, integrations, data or NoData())
+        common = self._common(integrations, data, (self.semaphores, self.admission, self.retention))
         for shard in shards:
             self.cells.add(Cell(shard, common, settings.hot_executions // len(shards)))
         self.forks = Forks(home, self.cells.home.runner, self.names, self.machines, self.admission)
+        self._moves: Moves | None = None
 
-    def _shards(self) -> list[Shard]:
-        """The shards of the cells, that of the home first."""
-        retrying = RetryingStore(self.store, self.clock, self.counters)
-        turnstile = Turnstile(self.store.executions.make_way)
-        first = self.store.shard
-        # The other regions of a store have one cell each.
-        numbers = [first] if first != SHARD else [cell_shard(number) for number in range(self.settings.cells)]
-        return [
-            Shard(
-                self.store,
-                self.clock,
-                self.catalogue.config.region,
-                self.settings.limits,
-                number=number,
-                counters=self.counters,
-                retrying=retrying,
-                turnstile=turnstile,
-                make_seed=self.settings.make_seed,
-                meter=self.meter,
-                on_lost=self._lost,
-            )
-            for number in numbers
-        ]
+    def _make_worker(self, integrations: Integrations, data: MapRunData) -> None:
+        """Make the parts of an engine whose home is elsewhere."""
+        settings, catalogue = self.settings, self.catalogue
+        if not catalogue.is_worker:
+            raise ValueError("the catalogue of a worker's engine is a worker's")
+        self.admission = cast("Admission", Away("limits"))
+        self.semaphores = cast("Semaphores", Away("semaphores"))
+        self.retention = cast("Retention", Away("expired executions"))
+        self.forks = cast("Forks", Away("forks"))
+        self._starts = Starts(self.cells, self.names, self.placement)
+        self.machines = Machines(catalogue, entropy=settings.entropy, limits=settings.limits)
+        self.activities = ActivitiesAway(self.clock, self.machines.activities.get, self.cells.take_activity_task)
+        common = self._common(integrations, data, ())
 
-    def _common(self, home: Shard, integrations: Integrations, data: MapRunData) -> Common:
+        def cell(number: int) -> Cell:
+            shard = self._shards.make(number, lambda reason: self._lost_cell(number, reason))
+            return Cell(shard, common, settings.hot_executions)
+
+        self._moves = Moves(self.cells, cell, settings.hot_executions, self.meter)
+
+    def _common(self, integrations: Integrations, data: MapRunData, home: tuple[CommitListener, ...]) -> Common:
         """The parts that the cells share. Listeners outside the engine are called last, after every part of it."""
         catalogue = self.catalogue
         return Common(
-            RetryingPrograms(catalogue.programs, home.retrying.retry),
+            RetryingPrograms(catalogue.programs, self._retrying.retry),
             catalogue.deleting,
             self.heavy,
             self.names,
@@ -178,15 +210,20 @@ class Engine:
             self.activities,
             integrations,
             data,
+            self.express_ends,
             before=(*((self.meter,) if self.meter is not None else ()), self.history_log),
-            after=(self.semaphores, self.admission, self.retention, self.status_changes),
+            after=(*home, self.status_changes),
             on_offer=self.settings.on_offer,
+            counts_open=self.is_worker and self.meter is not None,
         )
 
     # ------------------------------------------------------------------ life
 
     async def start(self) -> None:
         """Go on with what the store has: timers, effects under way, inputs that wait. Raises: StoreError."""
+        if self.is_worker:
+            await self.catalogue.look_for_deletions()
+            return
         await self._check_cells()
         found = [(cell, await cell.take()) for cell in self.cells]
         if self.meter is not None:
@@ -202,25 +239,51 @@ class Engine:
 
     async def _check_cells(self) -> None:
         """Refuse a store with executions in more cells: the others would stand still. Raises: StoreError."""
-        if self.store.shard == SHARD and await self.store.newest_id(cell_shard(self.settings.cells)):
-            raise StoreError(f"this store has executions in more than {self.settings.cells} cells")
+        if self.settings.others or self.store.shard != SHARD:
+            return
+        if await self.store.newest_id(cell_shard(self.settings.cells)):
+            raise StoreError(
+                f"this store has executions in more than {self.settings.cells} cells, as those of a cluster: start its "
+                "servers with --node"
+            )
 
     def watch_inbox(self) -> None:
         """Look, from now on, for inputs that other processes leave in the store."""
-        self._watch = InboxWatch([cell.inbox for cell in self.cells], lambda: self.counters.commits)
+        self._watch = InboxWatch(lambda: [cell.inbox for cell in self.cells], lambda: self.counters.commits)
+
+    async def add_cell(self, shard: int) -> None:
+        """Own another cell, whose lease this process holds; for a worker. Raises: see `Moves.add`."""
+        await self._moving().add(shard)
+
+    async def hand_over(self, shard: int) -> bool:
+        """End a cell in good order; False if it was lost meanwhile; for a worker. Raises: see `Moves.hand_over`."""
+        return await self._moving().hand_over(shard)
+
+    def drop_cell(self, shard: int) -> bool:
+        """Forget a cell that is lost; False if it is not here; for a worker. `on_lost_cell` is not called."""
+        return self._moving().drop(shard)
+
+    def _moving(self) -> Moves:
+        if self._moves is None:
+            raise StoreError("the cells of this engine stay: it is no worker's")
+        return self._moves
 
     async def stop(self) -> None:
         """Accept nothing new, write what is under way, and abandon every call."""
         self._stop_watching()
+        if self._moves is not None:
+            self._moves.stop()
         for cell in self.cells:
             cell.accept_nothing()
         self.activities.release()
-        self.admission.stop()
-        self.retention.stop()
+        if not self.is_worker:
+            self.admission.stop()
+            self.retention.stop()
         self.heavy.stop()
         for cell in self.cells:
-            await cell.drain()
-        self.semaphores.stop()
+            await (cell.close() if self.is_worker else cell.drain())
+        if not self.is_worker:
+            self.semaphores.stop()
         for cell in self.cells:
             cell.shard.background.cancel()
         logs = self.history_log.logs
@@ -246,12 +309,19 @@ class Engine:
         self._drop_all()
         self._on_lost(reason)
 
+    def _lost_cell(self, shard: int, reason: str) -> None:
+        self.drop_cell(shard)
+        self._on_lost_cell(shard, reason)
+
     def _drop_all(self) -> None:
         """Forget every cell: the copies in memory, timers, and what is under way. Nothing of it is written."""
-        self.admission.stop()
-        self.semaphores.stop()
+        if self._moves is not None:
+            self._moves.stop()
+        else:
+            self.admission.stop()
+            self.semaphores.stop()
+            self.retention.stop()
         self.activities.release()
-        self.retention.stop()
         self.heavy.stop()
         for cell in self.cells:
             cell.drop()
@@ -271,63 +341,23 @@ class Engine:
 
         The repeat of a start finds a STANDARD execution by its name; that of an EXPRESS one completes the task's row.
 
-        Raises: ApiError (`InvalidExecutionInput`, `ExecutionAlreadyExists`).
+        Raises: ApiError (`InvalidExecutionInput`, `ExecutionAlreadyExists`); Unavailable; ElsewhereError at a worker,
+            for an execution that has to run at the home.
         """
-        payload = read_input(input_text)
-        chosen = name if name is not None else chance.uuid4()
-        await self.names.note_machine(target.machine_arn, target.machine_id)
-        if target.type == "EXPRESS":
-            return await self.cells.next().express.start(target, chosen, input_text, payload, trace_header, completion)
-        arn = execution_arn(target.machine_arn, chosen)
-        head = head_of(target, arn, input_text, trace_header, sent_by)
-        is_limited = self.admission.limits(target.machine_id)
-        cell = self.cells.home if is_limited else self.cells.next()
-        live = new_live(cell.shard, target.machine_id, chosen, head, payload, target.program)
-        try:
-            if is_limited:
-                await self._enter(live)
-            else:
-                await cell.runner.begin(live, events.ExecutionStarted(input_text))
-        except AlreadyThere as taken:
-            return self._same_start(taken.row, head)
-        self.names.remember(arn, live.id)
-        # The row says when the first step was made, which may be a millisecond after it was put in line.
-        return Started(arn, live.row.started_ms)
+        return await self._starts.start(target, name, input_text, trace_header, sent_by, completion)
 
-    async def _enter(self, live: LiveExecution) -> None:
-        """Begin an execution of a machine with a limit, or queue it. Raises: as `Runner.begin`."""
-        machine = live.row.machine
-        queued = self.admission.enter(machine, live.id)
-        begun = self.cells.home.runner.begin(
-            live,
-            events.ExecutionQueued(live.head.input) if queued else events.ExecutionStarted(live.head.input),
-            never_began=lambda: self.admission.left(machine, live.id),
-        )
-        if queued:
-            self.admission.admit(machine)
-        # A caller that goes away, or gets `Unavailable`, takes nothing back: the start is on its way.
-        await begun
-
-    def _same_start(self, row: Row, wanted: Head) -> Started:
-        """The same start again, while the execution runs, is answered as the first was; a task's own start always."""
-        there = Head.decode(row.head)
-        # A task's call is repeated after a crash, and what it started may have ended meanwhile.
-        repeated = wanted.sent_by is not None and there.sent_by == wanted.sent_by
-        if repeated or (row.status == "RUNNING" and there.input == wanted.input):
-            return Started(wanted.execution_arn, row.started_ms)
-        raise ApiError("ExecutionAlreadyExists", f"Execution Already Exists: '{wanted.execution_arn}'")
+    async def needs_home(self, target: Target) -> bool:
+        """True if executions of a target must run at the home of the store. Raises: StoreError."""
+        return await self.placement.needs_home(target)
 
     async def start_sync_execution(
         self, target: Target, name: str | None, input_text: str, trace_header: str | None = None
     ) -> SyncOutcome:
         """Run an EXPRESS execution to its end, in memory.
 
-        Raises: ApiError (`InvalidExecutionInput`, `StateMachineTypeNotSupported`).
+        Raises: ApiError (`InvalidExecutionInput`, `StateMachineTypeNotSupported`); as `start_execution`.
         """
-        if target.type != "EXPRESS":
-            raise type_not_supported()
-        payload = read_input(input_text)
-        return await self.cells.next().express.run(target, name or chance.uuid4(), input_text, payload, trace_header)
+        return await self._starts.run(target, name, input_text, trace_header)
 
     async def describe(self, execution_arn: str) -> ExecutionView:
         """Show an execution. Raises: ApiError (`InvalidArn`, `ExecutionDoesNotExist`)."""
@@ -391,24 +421,15 @@ class Engine:
 
         Raises: ApiError (`InvalidArn`, `ExecutionDoesNotExist`).
         """
-        row = await self.names.row_of(execution_arn)
-        event = events.ExecutionStopped(error, cause)
-        return await self.cells.of(row.id).runner.ask(row.id, event, accept=runs, result=_stopped_ms)
+        return await self._calls.stop(execution_arn, error, cause)
 
     async def redrive_execution(self, execution_arn: str, client_token: str | None = None) -> int:
         """Go on from where an execution failed; returns when. The same client token again is answered as before.
 
         Raises: ApiError (`InvalidArn`, `ExecutionDoesNotExist`, `ExecutionNotRedrivable`).
         """
-        row = await self.names.row_of(execution_arn)
         redrive = Redrive(self.clock, self.catalogue.deleting, client_token)
-        return await self.cells.of(row.id).runner.ask(
-            row.id,
-            events.ExecutionRedriven(),
-            accept=redrive.accept,
-            result=redrive.result,
-            client_token=client_token,
-        )
+        return await self._calls.redrive(execution_arn, redrive, client_token)
 
     async def fork(self, wish: Wish) -> Started:
         """Begin an execution at a state that another one has reached. Raises: see `Forks.fork`."""
@@ -416,54 +437,32 @@ class Engine:
 
     # ------------------------------------------------------------------ tasks by token
 
-    async def task_succeeded(self, token: str, output_text: str, completed: tuple[int, bytes] | None = None) -> None:
+    async def task_succeeded(self, token: str, output_text: str, completed: Completed | None = None) -> None:
         """A worker's result; `completed` is the outbox row of the task that gives it, here and below.
 
         Raises: ApiError (`InvalidOutput`, `InvalidToken`, `TaskDoesNotExist`, `TaskTimedOut`).
         """
-        # Observed: a text that is no token is refused before an output that is no JSON.
-        read_task_token(token)
-        output = read_output(output_text)
-        await self._by_token(token, lambda task_id: events.TaskSucceeded(task_id, output), completed)
+        await self._calls.succeeded(token, output_text, completed)
 
     async def task_failed(
         self,
         token: str,
         error: str | None = None,
         cause: str | None = None,
-        completed: tuple[int, bytes] | None = None,
+        completed: Completed | None = None,
     ) -> None:
         """A worker's failure. Raises: ApiError (`InvalidToken`, `TaskDoesNotExist`, `TaskTimedOut`)."""
-        await self._by_token(token, lambda task_id: events.TaskFailed(task_id, error, cause), completed)
+        await self._calls.failed(token, error, cause, completed)
 
     async def waiting_tasks(self, execution_arn: str) -> list[WaitingTask]:
         """The tasks of an execution that wait for an answer with their token. Raises: ApiError (`InvalidArn`,
         `ExecutionDoesNotExist`).
         """
-        row = await self.names.row_of(execution_arn)
-        if row.status != "RUNNING":
-            return []
-        # It changes nothing: only the execution's own turn sees all of its state.
-        return await self.cells.of(row.id).runner.ask(
-            row.id, events.HeartbeatReceived(0), accept=lambda _: False, result=waiting_tasks
-        )
+        return await self._calls.waiting_tasks(execution_arn)
 
     async def task_heartbeat(self, token: str) -> None:
         """A worker is alive. Raises: ApiError (`InvalidToken`, `TaskDoesNotExist`, `TaskTimedOut`)."""
-        await self._by_token(token, events.HeartbeatReceived)
-
-    async def _by_token(
-        self, token: str, make: Callable[[int], events.Event], completed: tuple[int, bytes] | None = None
-    ) -> None:
-        arn, task_id = read_task_token(token)
-        try:
-            execution = await self.names.id_of(arn)
-        except ApiError:
-            raise no_such_task() from None
-        waits = still_open(token, task_id)
-        await self.cells.of(execution).runner.ask(
-            execution, make(task_id), accept=waits, result=no_result, completed=completed
-        )
+        await self._calls.heartbeat(token)
 
     def settle(self, call: ScheduledCall, result: TaskResult) -> bool:
         """Answer a call that was to be answered later; whether its execution still waits for it."""
@@ -481,18 +480,17 @@ class Engine:
         """Have `subscriber` called with the ARN of every asynchronous EXPRESS execution whose end is durable. The
         result, called once, ends that.
         """
-        ends = [cell.express.subscribe(subscriber) for cell in self.cells]
+        return self.express_ends.subscribe(subscriber)
 
-        def leave() -> None:
-            for end in ends:
-                end()
-
-        return leave
+    async def note(self, entries: Sequence[EntryRow]) -> bool:
+        """Write entries of the catalogue for a worker's engine (`EngineSettings.note`); all or nothing, as
+        `CatalogueStore.write`. Raises: StoreError, also for entries that are no business of a worker.
+        """
+        if not are_notes(entries):
+            raise StoreError("a worker may note the names of executions and Map Runs, and nothing else")
+        return await self.store.catalogue.write(entries)
 
     async def metrics(self) -> dict[str, Json]:
         """Figures for /metrics: executions by status, transitions, commits, timers, what is held in memory."""
-        return await figures_of(self.cells, self.counters, self.store.executions, self.retention)
-
-
-def _stopped_ms(live: LiveExecution) -> int:
-    return live.state.stopped_ms or 0 if live.state is not None else live.row.stopped_ms or 0
+        forgotten = 0 if self.is_worker else self.retention.forgotten
+        return await figures_of(self.cells, self.counters, self.store.executions, forgotten)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from statewright.engine.cells import Cells
 from statewright.engine.counters import Counters
-from statewright.engine.retention import Retention
+from statewright.engine.timers import TimerFigures
 from statewright.payload import Json
 from statewright.stores.protocol import MAP_RUNS, ExecutionStore
 
 
-async def figures_of(
-    cells: Cells, counters: Counters, executions: ExecutionStore, retention: Retention
-) -> dict[str, Json]:
-    """Counters since the engine started, and the present state; durations in microseconds or milliseconds."""
+async def figures_of(cells: Cells, counters: Counters, executions: ExecutionStore, forgotten: int) -> dict[str, Json]:
+    """Counters since the engine started, and the present state; durations in microseconds or milliseconds.
+
+    `forgotten` is how many executions retention has deleted.
+    """
     timers = [cell.effects.timers for cell in cells]
-    fired = sum(one.fired for one in timers)
+    fired = TimerFigures()
+    for figures in (cells.past_timers, *(one.figures for one in timers)):
+        fired.add(figures)
     by_status = await executions.count_by_status(None)
     runs_by_status = await executions.count_by_status(MAP_RUNS)
     return {
@@ -35,12 +38,12 @@ async def figures_of(
         "turn_us_mean": counters.turn_us_total / counters.turns if counters.turns else 0.0,
         "turn_us_most": counters.turn_us_most,
         "timers_in_memory": sum(len(one) for one in timers),
-        "timers_fired": fired,
-        "timers_late_ms_mean": sum(one.late_ms_total for one in timers) / fired if fired else 0.0,
-        "timers_late_ms_most": max(one.late_ms_most for one in timers),
+        "timers_fired": fired.fired,
+        "timers_late_ms_mean": fired.late_ms_total / fired.fired if fired.fired else 0.0,
+        "timers_late_ms_most": fired.late_ms_most,
         "calls_under_way": cells.calls_under_way,
         "executions_in_memory": cells.in_memory,
         "executions_busy": cells.busy,
         "executions_quarantined": len(cells.quarantined),
-        "executions_forgotten": retention.forgotten,
+        "executions_forgotten": forgotten,
     }

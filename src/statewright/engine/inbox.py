@@ -19,6 +19,7 @@ from typing import Final
 
 import orjson
 
+from statewright.background import Background
 from statewright.engine.executions import kinds
 from statewright.engine.executions.live import LiveExecution
 from statewright.engine.executions.redrives import Redrive
@@ -26,8 +27,9 @@ from statewright.engine.executions.tokens import read_output, read_task_token, s
 from statewright.engine.inputs import Accept, Input, runs
 from statewright.engine.runner import Runner
 from statewright.engine.shard import Shard
-from statewright.errors import ApiError, OwnershipLost, StoreError, Unavailable
+from statewright.errors import ApiError, StoreError, Unavailable
 from statewright.interpreter import events
+from statewright.stores.ids import shard_of_id
 from statewright.stores.protocol import InboxRow
 
 logger = logging.getLogger(__name__)
@@ -64,7 +66,7 @@ def answer_row(
 
 
 class Inbox:
-    """The inbox rows of one engine."""
+    """The inbox rows of one cell."""
 
     def __init__(self, shard: Shard, runner: Runner, deleting: Container[int]) -> None:
         self._shard = shard
@@ -82,7 +84,7 @@ class Inbox:
         self._taken: set[int] = set()
         self._over: set[int] = set()
         """Of the rows taken, those that are settled: an earlier scan may still contain them."""
-        self._polling: asyncio.Task[None] | None = None
+        self._stopped = False
 
     def register(self, kind: str, take: Take) -> None:
         """Have the rows of a kind go to the part of the engine that writes them."""
@@ -151,48 +153,83 @@ class Inbox:
 
     # ------------------------------------------------------------------ looking for more
 
-    def poll_soon(self) -> None:
-        """Have the store looked into, unless that is under way."""
-        if self._polling is None or self._polling.done():
-            self._polling = self._shard.spawn(self.poll())
-
     async def poll(self) -> None:
-        """Apply what has arrived in the store, and notice when the store has another owner."""
-        shard = self._shard
+        """Look for what has arrived in the store: see `look`."""
+        await look([self])
+
+    @property
+    def shard(self) -> Shard:
+        """The shard whose inputs these are."""
+        return self._shard
+
+    @property
+    def is_open(self) -> bool:
+        """True while inputs that the store has are applied."""
+        return self._shard.is_held and not self._stopped
+
+    def settled(self) -> set[int]:
+        """The rows that are settled by now: a scan that begins after this call does not contain them."""
         over, self._over = self._over, set()
-        try:
-            shard.check()
-            if shard.is_held:
-                for row in await shard.store.executions.inbox_of(shard.number, FOREIGN, MOST_AT_ONCE):
-                    # The engine's own: a burst that continues by itself.
-                    if row.kind != kinds.CONTINUE or not self._runner.is_busy(row.execution):
-                        self.take(row)
-        except OwnershipLost:
-            raise
-        except Unavailable as problem:
-            logger.debug("the inbox could not be read: %s", problem)
-            self._over |= over
-        else:
-            self._taken -= over
+        return over
+
+    def forget(self, over: set[int]) -> None:
+        """Forget rows that were settled before a scan, which has ended."""
+        self._taken -= over
+
+    def not_seen(self, over: set[int]) -> None:
+        """A scan has failed: what was settled before it still is."""
+        self._over |= over
+
+    def found(self, row: InboxRow) -> None:
+        """Apply a row that a scan has found, unless the engine does so by itself."""
+        # The engine's own: a burst that continues by itself.
+        if self.is_open and (row.kind != kinds.CONTINUE or not self._runner.is_busy(row.execution)):
+            self.take(row)
 
     def stop(self) -> None:
-        """Look no more."""
-        if self._polling is not None:
-            self._polling.cancel()
+        """Apply nothing more of what arrives."""
+        self._stopped = True
+
+
+async def look(inboxes: Sequence[Inbox]) -> None:
+    """Apply what has arrived in the store for these inboxes of one engine, with one question to the store.
+
+    Notices as well when a shard has another owner. Raises: OwnershipLost.
+    """
+    found: list[InboxRow] = []
+    asked: dict[int, tuple[Inbox, set[int]]] = {}
+    try:
+        for inbox in inboxes:
+            inbox.shard.check()
+            if inbox.is_open:
+                asked[inbox.shard.number] = (inbox, inbox.settled())
+        if asked:
+            found = await inboxes[0].shard.store.executions.inbox_of(list(asked), FOREIGN, MOST_AT_ONCE)
+    except Unavailable as problem:
+        logger.debug("the inbox could not be read: %s", problem)
+        for inbox, over in asked.values():
+            inbox.not_seen(over)
+        return
+    for row in found:
+        asked[shard_of_id(row.id)][0].found(row)
+    for inbox, over in asked.values():
+        inbox.forget(over)
 
 
 class InboxWatch:
-    """Has inboxes look into the store in real time: five times a second, or once when nothing happens.
+    """Has inboxes looked into in real time: five times a second, or once when nothing happens.
 
-    `commits` counts those of all of them.
+    `inboxes` are those that there are right now; `commits` counts those of all of them.
     """
 
-    def __init__(self, inboxes: Sequence[Inbox], commits: Callable[[], int]) -> None:
+    def __init__(self, inboxes: Callable[[], Sequence[Inbox]], commits: Callable[[], int]) -> None:
         self._inboxes = inboxes
         self._commits = commits
         self._seen = 0
         self._loop = asyncio.get_running_loop()
         self._pause = IDLE_SECONDS
+        self._background = Background("looking for inputs", self._lost)
+        self._looking: asyncio.Task[None] | None = None
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="statewright-inbox", daemon=True)
         self._thread.start()
@@ -208,13 +245,20 @@ class InboxWatch:
         if self._stopping.is_set():
             return
         before, self._seen = self._seen, self._commits()
-        for inbox in self._inboxes:
-            inbox.poll_soon()
+        inboxes = self._inboxes()
+        if inboxes and (self._looking is None or self._looking.done()):
+            self._looking = self._background.spawn(look(inboxes))
         self._pause = IDLE_SECONDS if before == self._seen else BUSY_SECONDS
+
+    def _lost(self, problem: BaseException) -> bool:
+        """The store has another owner, or this process no memory left: every shard is to be dropped."""
+        noticed = [inbox.shard.notices(problem) for inbox in self._inboxes()]
+        return any(noticed)
 
     def stop(self) -> None:
         """Look no more."""
         self._stopping.set()
+        self._background.cancel()
         self._thread.join()
 
 

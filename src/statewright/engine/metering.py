@@ -21,6 +21,7 @@ from statewright.interpreter.state import ExecutionState
 from statewright.metrics.recorder import Recorder
 from statewright.metrics.series import Counter
 from statewright.payload import JsonObject
+from statewright.stores.ids import shard_of_id
 
 NAMESPACE: Final = "AWS/States"
 MOST_TRACKED: Final = 20_000
@@ -122,6 +123,22 @@ class _Open:
         self.started_ms: int | None = None
 
 
+class OpenExecutions:
+    """Counts the open STANDARD executions of one cell."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def after_commit(self, live: LiveExecution, batch: Batch) -> None:
+        """See `CommitListener`."""
+        if live.version == 1 or batch.opened:
+            self.count += 1
+        if batch.closed:
+            self.count -= 1
+
+
 class ExecutionMeter:
     """Counts executions and tasks. `open` is how many STANDARD executions are open."""
 
@@ -143,6 +160,17 @@ class ExecutionMeter:
         self.open = count
         if count:
             self._open.touch()
+
+    def came(self, count: int) -> None:
+        """A cell with so many open executions has come to this engine."""
+        self.count_open(self.open + count)
+
+    def left(self, shard: int, count: int) -> None:
+        """A cell with so many open executions has left this engine; their tasks end elsewhere."""
+        self.open -= count
+        self._open.touch()
+        for key in [key for key in self._under_way if isinstance(key, int) and shard_of_id(key) == shard]:
+            del self._under_way[key]
 
     def after_commit(self, live: LiveExecution, batch: Batch) -> None:
         """See `CommitListener`."""

@@ -104,8 +104,14 @@ class RetryingExecutions:
         self.unwritten = 0
         """Commits under way that the store has not taken within `PATIENCE` attempts."""
 
-    async def commit(self, commit: Commit, when_late: Callable[[Unavailable], None] | None = None) -> Outcome:
-        """Write, however long the store takes to answer; `when_late` is called once, after `PATIENCE` attempts.
+    async def commit(
+        self,
+        commit: Commit,
+        when_late: Callable[[Unavailable], None] | None = None,
+        is_wanted: Callable[[], bool] | None = None,
+    ) -> Outcome:
+        """Write, however long the store takes to answer; `when_late` is called once, after `PATIENCE` attempts. The
+        commit is not repeated once `is_wanted` says no. Raises then: Unavailable.
 
         A commit without an answer may have been written or not. No other process writes this execution, so if it has
         the next version when asked again, it was.
@@ -122,6 +128,8 @@ class RetryingExecutions:
                         outcome = await self._what_happened(commit, outcome)
                     break
                 except Unavailable as problem:
+                    if is_wanted is not None and not is_wanted():
+                        raise
                     attempts += 1
                     counters.retried_commits += 1
                     if attempts == PATIENCE:
@@ -131,6 +139,8 @@ class RetryingExecutions:
                             when_late(problem)
                     await self._clock.sleep_until(self._clock.now_ms() + pause_ms)
                     pause_ms = min(2 * pause_ms, _LONGEST_PAUSE_MS)
+                    if is_wanted is not None and not is_wanted():
+                        raise
         finally:
             if attempts >= PATIENCE:
                 self._retry.end()

@@ -43,9 +43,11 @@ _RELOADS: Final = 20
 class Slot:
     """An execution with something to do."""
 
-    __slots__ = ("inputs", "live", "never_began", "reloads", "task")
+    __slots__ = ("inputs", "is_away", "live", "never_began", "reloads", "task")
 
     def __init__(self) -> None:
+        self.is_away = False
+        """True while another process computes a step."""
         self.never_began: Callable[[], None] | None = None
         self.reloads = 0
         self.inputs: deque[Input] = deque()
@@ -196,7 +198,8 @@ class Runner:
             self._refuse(slot.inputs, problem)
         except (OwnershipLost, MemoryError) as problem:
             slot.live = None
-            self._refuse(slot.inputs, shortage(problem) or problem)
+            # To its callers it is an outage: what they asked for may be asked of the new owner.
+            self._refuse(slot.inputs, shortage(problem) or Unavailable(str(problem)))
             self._shard.notices(problem)
         except Exception as problem:
             await self._quarantine(execution, slot, problem)
@@ -227,7 +230,7 @@ class Runner:
                 live.gone = await self._programs.gone_activities(program)
             if type(slot.inputs[0].event) is events.BurstContinued and len(self._slots) > 1:
                 await self._shard.turnstile.enter(BURST)
-            shipped = await self._ship(live, slot.inputs[0]) if live.is_heavy else None
+            shipped = await self._ship(live, slot) if live.is_heavy else None
             batch = self._apply(live, slot, taken, answers, shipped)
             if batch is not None:
                 outcome = await self._written.commit(batch.commit, partial(_answer_late, answers))
@@ -259,9 +262,10 @@ class Runner:
             fail_points.passed(fail_points.BEFORE_DISPATCH)
             self._follow(live, slot, batch)
 
-    async def _ship(self, live: LiveExecution, entry: Input) -> tuple[Delivery, int] | None:
-        """Have the step that an input causes computed elsewhere; also for which instant. `None`: it causes none."""
+    async def _ship(self, live: LiveExecution, slot: Slot) -> tuple[Delivery, int] | None:
+        """Have the step of the next input computed elsewhere; also for which instant. `None`: there is no step."""
         live.is_heavy = False
+        entry = slot.inputs[0]
         event = entry.event
         if live.state is None or live.program is None or live.row.machine in self._deleting:
             return None
@@ -273,9 +277,15 @@ class Runner:
         except ApiError:
             return None
         now_ms = self._clock.now_ms()
-        delivery = await self._heavy.step(
-            live.source, live.program, live.state_bytes(), [(event, now_ms)], live.limits, gone=live.gone
-        )
+        if self._stopped:
+            raise Unavailable("the engine is stopping")
+        slot.is_away = True
+        try:
+            delivery = await self._heavy.step(
+                live.source, live.program, live.state_bytes(), [(event, now_ms)], live.limits, gone=live.gone
+            )
+        finally:
+            slot.is_away = False
         live.is_heavy = delivery.heavy
         return delivery, now_ms
 
@@ -363,10 +373,14 @@ class Runner:
         return decode_live(stored, head, program, self._shard.limits_of(head.type), self._shard.region)
 
     def _keep(self, live: LiveExecution) -> None:
-        hot = self._hot
-        hot[live.id] = live
-        while len(hot) > self._most_hot:
-            hot.popitem(last=False)
+        self._hot[live.id] = live
+        self.keep_at_most(self._most_hot)
+
+    def keep_at_most(self, hot: int) -> None:
+        """Let no more than so many idle executions stay in memory from now on."""
+        self._most_hot = hot
+        while len(self._hot) > hot:
+            self._hot.popitem(last=False)
 
     # ------------------------------------------------------------------ bugs
 
@@ -404,22 +418,29 @@ class Runner:
     # ------------------------------------------------------------------ ends
 
     async def drain(self) -> None:
-        """Take nothing new, and let what is under way be written."""
+        """Take nothing new, and let what is under way be written; steps that another process computes are given up."""
         self._stopped = True
         fail_points.passed(fail_points.IN_DRAIN)
         while self._slots:
             for slot in self._slots.values():
                 # A burst continues from its inbox row, at the next start.
                 slot.inputs = deque(one for one in slot.inputs if not isinstance(one.event, events.BurstContinued))
+                if slot.is_away and slot.task is not None:
+                    slot.task.cancel()
             await self._idle.wait()
         self._hot.clear()
 
     def kill(self) -> None:
-        """Drop everything, as a process that dies would."""
+        """Drop everything, as a process that dies would; callers are answered that nothing is known."""
         self._stopped = True
-        for slot in self._slots.values():
+        slots = list(self._slots.values())
+        self._slots.clear()
+        for slot in slots:
             if slot.task is not None:
                 slot.task.cancel()
+            # A task that has not taken its first step yet never will, and answers no caller.
+            self._refuse(slot.inputs, Unavailable("the engine has stopped"))
+        self._idle.set()
         self._hot.clear()
 
 

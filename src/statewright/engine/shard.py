@@ -20,7 +20,7 @@ from statewright.engine.counters import Counters
 from statewright.engine.metering import ExecutionMeter
 from statewright.engine.retrying import RetryingStore
 from statewright.engine.turnstile import Turnstile
-from statewright.errors import OwnershipLost
+from statewright.errors import CellLost, OwnershipLost
 from statewright.limits import Limits, express_limits
 from statewright.stores.ids import IdSource
 from statewright.stores.store import Store
@@ -104,6 +104,9 @@ class Shard:
         if isinstance(problem, MemoryError):
             # What was half done in memory is unknown. The store has all that was acknowledged, for the next process.
             problem = OwnershipLost("the server has no memory left")
+        if isinstance(problem, CellLost) and problem.shard != self.number:
+            # The row that a commit was to complete is of another cell, which this process has no more.
+            return True
         if isinstance(problem, OwnershipLost):
             self.lost(problem)
             return True

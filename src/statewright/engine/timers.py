@@ -19,6 +19,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from statewright.clock import Clock, Timer, TimerQueue
@@ -53,6 +54,21 @@ _Place = tuple[int, int, int]
 """(due, execution, timer): the order of timers in the store."""
 _START: Final[_Place] = (-1, 0, 0)
 _LAST_ID: Final = (1 << 63) - 1
+
+
+@dataclass(slots=True)
+class TimerFigures:
+    """How many timers have fired, and how late, in milliseconds."""
+
+    fired: int = 0
+    late_ms_total: int = 0
+    late_ms_most: int = 0
+
+    def add(self, other: TimerFigures) -> None:
+        """Count those of others, too."""
+        self.fired += other.fired
+        self.late_ms_total += other.late_ms_total
+        self.late_ms_most = max(self.late_ms_most, other.late_ms_most)
 
 
 class DueSoon:
@@ -91,9 +107,7 @@ class DueSoon:
         """True if another call of `_fire_due` is scheduled."""
         self._has_lengths = has_lengths
         self._stopped = False
-        self.fired = 0
-        self.late_ms_total = 0
-        self.late_ms_most = 0
+        self.figures = TimerFigures()
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -190,9 +204,10 @@ class DueSoon:
                 continue
             fired += 1
             late_ms = now_ms + held_back_ms - due_ms
-            self.fired += 1
-            self.late_ms_total += late_ms
-            self.late_ms_most = max(self.late_ms_most, late_ms)
+            figures = self.figures
+            figures.fired += 1
+            figures.late_ms_total += late_ms
+            figures.late_ms_most = max(figures.late_ms_most, late_ms)
             self._on_their_way += 1
             self._fire(execution, timer, self._settled)
         if self._more and len(self._entries) < self._most // 2:

@@ -21,7 +21,7 @@ from statewright.engine.retention import Retention
 from statewright.engine.retrying import RetryingStore
 from statewright.engine.shard import Shard
 from statewright.engine.turnstile import Turnstile
-from statewright.errors import ApiError, OwnershipLost, Unavailable
+from statewright.errors import ApiError, CellLost, OwnershipLost, Unavailable
 from statewright.limits import AWS, EXPRESS
 from statewright.metrics.recorder import Recorder
 from statewright.stores.memory.store import MemoryStore
@@ -64,6 +64,19 @@ def test_a_shard_is_lost_once_whichever_part_notices() -> None:
         await made.background.at_rest()
         made.lost(OwnershipLost("gone"))
         assert (lost, made.is_held) == (["gone"], False)
+
+    run_virtual(main)
+
+
+def test_a_commit_for_a_row_of_a_lost_cell_loses_no_other_cell() -> None:
+    async def main(clock: VirtualClock) -> None:
+        lost: list[str] = []
+        made = await shard(clock, lost)
+        await made.take()
+        made.notices(CellLost("the cell of the row is gone", made.number + 1))
+        assert (lost, made.is_held) == ([], True)
+        made.notices(CellLost("its own cell is gone", made.number))
+        assert (lost, made.is_held) == (["its own cell is gone"], False)
 
     run_virtual(main)
 

@@ -27,6 +27,7 @@ from statewright.interpreter import events
 from statewright.stores.protocol import Started
 
 _ROWS_AT_ONCE: Final = 1_000
+_LOOK_MS: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +58,17 @@ class _Gate:
 class Admission:
     """The gates of one engine."""
 
-    def __init__(self, shard: Shard, tell: Callable[[int, Input], None]) -> None:
-        """`tell` gives an execution something to do."""
+    def __init__(
+        self, shard: Shard, tell: Callable[[int, Input], None], is_elsewhere: Callable[[int], bool] | None = None
+    ) -> None:
+        """`tell` gives an execution something to do. `is_elsewhere`: whether another engine has an execution, if there
+        are such engines.
+        """
         self._shard = shard
         self._tell = tell
+        self._is_elsewhere = is_elsewhere
         self._gates: dict[int, _Gate] = {}
+        self._next_look: Timer | None = None
 
     # ------------------------------------------------------------------ life
 
@@ -85,6 +92,8 @@ class Admission:
             if gate.timer is not None:
                 gate.timer.cancel()
         self._gates.clear()
+        if self._next_look is not None:
+            self._next_look.cancel()
 
     # ------------------------------------------------------------------ limits
 
@@ -115,6 +124,7 @@ class Admission:
         gate.ended = None
         if self._gates.get(machine) is gate:
             self._open(gate)
+            self._look_later()
 
     async def _running(self, machine: int) -> set[int]:
         found: set[int] = set()
@@ -127,6 +137,31 @@ class Admission:
             after = page.next
             if after is None:
                 return found
+
+    # ------------------------------------------------------------------ executions of other engines
+
+    # From before their machine had a limit: this engine starts all later ones, but does not hear of the ends of these.
+
+    def _look_later(self) -> None:
+        if self._next_look is None and any(self._elsewhere(gate) for gate in self._gates.values()):
+            clock = self._shard.clock
+            self._next_look = clock.call_at(clock.now_ms() + _LOOK_MS, self._look)
+
+    def _elsewhere(self, gate: _Gate) -> list[int]:
+        there = self._is_elsewhere
+        return [execution for execution in gate.running if there(execution)] if there is not None else []
+
+    def _look(self) -> None:
+        self._next_look = None
+        self._shard.spawn(self._notice_ends())
+
+    async def _notice_ends(self) -> None:
+        for machine, gate in list(self._gates.items()):
+            if self._elsewhere(gate):
+                running = await self._running(machine)
+                for execution in [one for one in self._elsewhere(gate) if one not in running]:
+                    self.left(machine, execution)
+        self._look_later()
 
     # ------------------------------------------------------------------ starts and ends
 

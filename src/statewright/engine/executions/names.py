@@ -7,6 +7,7 @@ catalogue, written before a machine's first execution, so that executions outliv
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 import orjson
@@ -22,11 +23,21 @@ MACHINE_IDS: Final = "executionsOf"
 _CACHED: Final = 4_096
 
 
-class ExecutionNames:
-    """Finds executions by ARN."""
+WriteEntries = Callable[[Sequence[EntryRow]], Awaitable[bool]]
+"""Writes entries of the catalogue as `CatalogueStore.write` does."""
 
-    def __init__(self, store: Store) -> None:
+
+class ExecutionNames:
+    """Finds executions by ARN.
+
+    `write` writes the entries that names need, if the store itself must not. `are_shared`: other engines start
+    executions of the same store, so that an ARN may have come to mean a later execution.
+    """
+
+    def __init__(self, store: Store, write: WriteEntries | None = None, *, are_shared: bool = False) -> None:
         self._store = store
+        self._write = write or store.catalogue.write
+        self._are_shared = are_shared
         self._noted: set[int] = set()
         self._ids: OrderedDict[str, int] = OrderedDict()
 
@@ -38,11 +49,18 @@ class ExecutionNames:
             entry = await self._store.catalogue.get(MACHINE_IDS, machine_arn)
             ids: list[int] = orjson.loads(entry.body) if entry is not None else []
             version = entry.version if entry is not None else 0
-            if machine_id in ids or await self._store.catalogue.write(
+            if machine_id in ids or await self._write(
                 [EntryRow(MACHINE_IDS, machine_arn, "", 0, version + 1, orjson.dumps([*ids, machine_id]))]
             ):
                 self._noted.add(machine_id)
                 return
+
+    async def note_map_run(self, map_run_arn: str, run_id: int) -> None:
+        """Have the catalogue know a Map Run by its ARN."""
+        row = MAP_RUN_IDS.row(map_run_arn, parent=labelled(parse_arn(map_run_arn)), sort=run_id)
+        # Ids follow time, so this list begins with the oldest run.
+        dated = MAP_RUN_DATES.row(map_run_arn, sort=run_id)
+        await self._write([row, dated])
 
     def remember(self, execution_arn: str, execution: int) -> None:
         """An execution that was used just now."""
@@ -57,7 +75,7 @@ class ExecutionNames:
         Raises: ApiError (`InvalidArn`, `ExecutionDoesNotExist`).
         """
         known = self._ids.get(execution_arn)
-        if known is not None:
+        if known is not None and not self._are_shared:
             return known
         return (await self.row_of(execution_arn)).id
 
@@ -66,7 +84,7 @@ class ExecutionNames:
         arn = parse_arn(execution_arn, EXECUTION)
         known = self._ids.get(execution_arn)
         row = await self._store.executions.row(known) if known is not None else None
-        if row is None:
+        if row is None or (self._are_shared and row.status != "RUNNING"):
             row = await self._find(arn)
         if row is None:
             raise does_not_exist(execution_arn)
@@ -105,6 +123,14 @@ class ExecutionNames:
             if row is not None:
                 return row
         return None
+
+
+_NOTES: Final = frozenset({MACHINE_IDS, "mapRun", "mapRunDate"})
+
+
+def are_notes(entries: Sequence[EntryRow]) -> bool:
+    """True if entries are of the kinds that `ExecutionNames` writes."""
+    return all(entry.kind in _NOTES for entry in entries)
 
 
 MAP_RUN_IDS: Final = MarkKind("mapRun")

@@ -52,10 +52,17 @@ class StatusChanges:
         changes = [StatusChange(head.execution_arn, "RUNNING", None, opened)] if batch.opened else []
         if batch.closed:
             changes.append(StatusChange(head.execution_arn, row.status, row.stopped_ms, view))
+        self._tell(head.execution_arn, changes)
+
+    def publish(self, change: StatusChange) -> None:
+        """Call every subscriber with a change of an execution of another engine."""
+        self._tell(change.execution_arn, [change])
+
+    def _tell(self, execution_arn: str, changes: list[StatusChange]) -> None:
         for subscriber in self._subscribers:
             try:
                 for change in changes:
                     subscriber(change)
             except Exception:
                 # One subscriber's bug is no other's loss.
-                logger.exception("publishing a status change of %s failed", head.execution_arn)
+                logger.exception("publishing a status change of %s failed", execution_arn)

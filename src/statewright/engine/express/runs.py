@@ -1,9 +1,10 @@
-"""The EXPRESS executions of an engine: synchronous ones, and asynchronous ones with their two commits."""
+"""The EXPRESS executions of a cell: synchronous ones, and asynchronous ones with their two commits."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -15,6 +16,7 @@ from statewright.engine.executions.history_log import HistoryLog
 from statewright.engine.executions.starting import head_of
 from statewright.engine.executions.views import Head, Started, SyncOutcome, Tail
 from statewright.engine.express.billing import BILLED_MB, billed_ms
+from statewright.engine.express.ends import ExpressEnds
 from statewright.engine.express.run import EXPRESS, ExpressRun
 from statewright.engine.heavy.steps import HeavySteps, Source
 from statewright.engine.inbox import Inbox
@@ -23,7 +25,7 @@ from statewright.engine.machines.programs import RetryingPrograms
 from statewright.engine.runner import Runner
 from statewright.engine.shard import Shard
 from statewright.engine.turnstile import EXPRESS as EXPRESS_WEIGHT
-from statewright.errors import StoreError, Unavailable
+from statewright.errors import OwnershipLost, StoreError, Unavailable
 from statewright.interpreter.advance import new_execution
 from statewright.interpreter.codec import decode, encode
 from statewright.interpreter.state import NO_REDRIVES, ExecutionState
@@ -46,6 +48,7 @@ class ExpressRuns:
         programs: RetryingPrograms,
         inbox: Inbox,
         history: HistoryLog,
+        ends: ExpressEnds,
     ) -> None:
         self._shard = shard
         self._runner = runner
@@ -54,21 +57,13 @@ class ExpressRuns:
         self._programs = programs
         self._inbox = inbox
         self._history = history
+        self._ends = ends
         self._runs: dict[ExpressRun, None] = {}
-        self._subscribers: list[Callable[[str], None]] = []
         self._stopped = False
+        self._writing = 0
+        """How many starts and ends are being written."""
+        self._written = asyncio.Event()
         inbox.register(EXPRESS, self.recover)
-
-    def subscribe(self, subscriber: Callable[[str], None]) -> Callable[[], None]:
-        """Have a subscriber called with the ARN of every asynchronous one whose end is durable; it may not wait. The
-        result, called once, ends that.
-        """
-        self._subscribers = [*self._subscribers, subscriber]
-
-        def leave() -> None:
-            self._subscribers = [one for one in self._subscribers if one is not subscriber]
-
-        return leave
 
     @contextmanager
     def running(self, program: Program, state: ExecutionState, head: Head) -> Iterator[ExpressRun]:
@@ -104,7 +99,11 @@ class ExpressRuns:
         state = self._new_state(head, name, payload)
         state.redrive_count = NO_REDRIVES
         with self.running(target.program, state, head) as run:
-            await run.begin(input_text)
+            try:
+                await run.begin(input_text)
+            except OwnershipLost as problem:
+                # Whose shard that is, the caller cannot know: it may be a task of an execution in another one.
+                raise Unavailable(str(problem)) from problem
         assert state.stopped_ms is not None
         return SyncOutcome(
             head.execution_arn,
@@ -131,7 +130,9 @@ class ExpressRuns:
         trace_header: str | None,
         completion: Completion[Started] | None = None,
     ) -> Started:
-        """Commit the start of one, and let it run."""
+        """Commit the start of one, and let it run. Raises: Unavailable while the engine stops."""
+        if self._stopped:
+            raise Unavailable("the engine is stopping")
         shard = self._shard
         head = self._head(target, name, input_text, trace_header)
         state = self._new_state(head, name, payload)
@@ -147,8 +148,7 @@ class ExpressRuns:
         written = {digest: text.encode() for digest, text in texts.items()}
         started = Started(head.execution_arn, row.started_ms)
         asked = completed([(completion, started)])
-        commit = Commit(row, 0, state_body, texts=written, inbox=[inbox], completed=asked)
-        await shard.retrying.executions.commit(commit)
+        await self._commit(Commit(row, 0, state_body, texts=written, inbox=[inbox], completed=asked))
         shard.spawn(self._to_its_end(row, 1, inbox_id, head, target.program, state))
         return started
 
@@ -187,9 +187,25 @@ class ExpressRuns:
             await self._runner.quarantine(row.id, problem)
             return
         closed = replace(row, status=state.status, stopped_ms=state.stopped_ms, tail=Tail.of(state).encode())
-        await self._shard.retrying.executions.commit(Commit(closed, version, None, inbox_done=[inbox_id]))
-        for subscriber in self._subscribers:
-            subscriber(head.execution_arn)
+        await self._commit(Commit(closed, version, None, inbox_done=[inbox_id]))
+        self._ends.publish(head.execution_arn)
+
+    async def _commit(self, commit: Commit) -> None:
+        """Write the start or the end of one. Raises: Unavailable, also once the shard is another process's."""
+        self._writing += 1
+        self._written.clear()
+        try:
+            await self._shard.retrying.executions.commit(commit, is_wanted=self._is_wanted)
+        except OwnershipLost as problem:
+            self._shard.notices(problem)
+            raise Unavailable(str(problem)) from problem
+        finally:
+            self._writing -= 1
+            if not self._writing:
+                self._written.set()
+
+    def _is_wanted(self) -> bool:
+        return self._shard.is_held
 
     def _head(self, target: Target, name: str, input_text: str, trace_header: str | None) -> Head:
         return head_of(target, express_arn(target.machine_arn, name, chance.uuid4()), input_text, trace_header)
@@ -202,3 +218,9 @@ class ExpressRuns:
         self._stopped = True
         for run in list(self._runs):
             run.kill(Unavailable("the engine is stopping"))
+
+    async def drain(self) -> None:
+        """As `stop`, and return once no start and no end is being written."""
+        self.stop()
+        while self._writing:
+            await self._written.wait()

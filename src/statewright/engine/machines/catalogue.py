@@ -30,10 +30,19 @@ GONE: Final = "gone"
 
 
 class MachineCatalogue:
-    """The machines and activities of one store, as they are written down."""
+    """The machines and activities of one store, as they are written down. A worker's (`is_worker`) writes nothing."""
 
-    def __init__(self, store: Store, clock: Clock, config: Config | None = None, refine: Refine | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        config: Config | None = None,
+        refine: Refine | None = None,
+        *,
+        is_worker: bool = False,
+    ) -> None:
         self.store = store
+        self.is_worker = is_worker
         self.clock = clock
         self.config = config or Config()
         self.records = Records(store.catalogue, clock.now_ms)
@@ -46,6 +55,14 @@ class MachineCatalogue:
         for kind in (records.MACHINE.name, records.ACTIVITY.name):
             await self._order_by_name(kind)
         self.deleting.update([note.sort async for note in rows_below(self.store.catalogue, records.DELETING, OPEN)])
+
+    async def look_for_deletions(self) -> None:
+        """Learn which machines are in DELETING by now, and forget the others; for a worker, once a second: another
+        engine deletes them. Raises: StoreError.
+        """
+        found = {note.sort async for note in rows_below(self.store.catalogue, records.DELETING, OPEN)}
+        self.deleting.intersection_update(found)
+        self.deleting.update(found)
 
     async def _order_by_name(self, kind: str) -> None:
         """Give the rows that an earlier version of Statewright ordered by creation their place by name."""
@@ -60,6 +77,8 @@ class MachineCatalogue:
         """The machine of an unqualified ARN. One in DELETING whose last execution has ended goes away here."""
         machine = await self.records.get(Machine, arn)
         while machine is not None and machine.deleting and not await self.open_executions(machine):
+            if self.is_worker:
+                return None
             await self.remove(machine)
             machine = await self.records.get(Machine, arn)
         return machine

@@ -10,11 +10,11 @@ from statewright.engine.executions.names import MAP_RUN_DATES, MAP_RUN_IDS, Exec
 from statewright.engine.list_tokens import read_token, write_token
 from statewright.engine.map_runs.head import RunHead
 from statewright.engine.map_runs.map_runs import MapRuns
-from statewright.errors import ApiError
+from statewright.errors import ApiError, ElsewhereError
 from statewright.interpreter.map_run.messages import RunUpdated
 from statewright.interpreter.map_run.state import MapRunState, execution_counts, item_counts
 from statewright.payload import Json
-from statewright.stores.ids import first_id, made_ms, shard_of_id
+from statewright.stores.ids import MOST_SHARDS, first_id, made_ms, shard_of_id
 from statewright.stores.store import Store
 
 
@@ -40,7 +40,7 @@ class MapRunDirectory:
         return row.sort
 
     async def describe(self, map_run_arn: str) -> dict[str, Json]:
-        """A run as DescribeMapRun shows it; instants are epoch milliseconds. Raises: see `id_of`."""
+        """A run as DescribeMapRun shows it; instants are epoch milliseconds. Raises: see `id_of`; ElsewhereError."""
         state = await self._state(map_run_arn, await self.id_of(map_run_arn))
         shown: dict[str, Json] = {
             "mapRunArn": map_run_arn,
@@ -66,7 +66,9 @@ class MapRunDirectory:
         tolerated_failure_percentage: float | None = None,
         tolerated_failure_count: int | None = None,
     ) -> None:
-        """Change the limits of a run that is open. Raises: ApiError (`ResourceNotFound`, `ValidationException`)."""
+        """Change the limits of a run that is open. Raises: ApiError (`ResourceNotFound`, `ValidationException`);
+        ElsewhereError.
+        """
         run_id = await self.id_of(map_run_arn)
         update = RunUpdated(max_concurrency, tolerated_failure_count, tolerated_failure_percentage)
         if not await self._runs(run_id).update(run_id, update):
@@ -80,11 +82,16 @@ class MapRunDirectory:
         return state
 
     def open_state(self, run_id: int) -> MapRunState | None:
-        """See `MapRuns.open_state`."""
-        return self._runs(run_id).open_state(run_id)
+        """See `MapRuns.open_state`; `None` also for one in a cell of another engine."""
+        runs = self._of_shards().get(shard_of_id(run_id))
+        return runs.open_state(run_id) if runs is not None else None
 
     def _runs(self, run_id: int) -> MapRuns:
-        return self._of_shards()[shard_of_id(run_id)]
+        shard = shard_of_id(run_id)
+        runs = self._of_shards().get(shard)
+        if runs is None:
+            raise ElsewhereError(shard, "the Map Run is")
+        return runs
 
     # ------------------------------------------------------------------ several
 
@@ -128,14 +135,23 @@ class MapRunDirectory:
     # ------------------------------------------------------------------ ends
 
     async def forget(self, before_ms: int, limit: int) -> int:
-        """Delete the names of up to `limit` runs that retention has taken; returns how many."""
+        """Delete the names of up to `limit` runs that retention has taken, of all cells; returns how many."""
         gone: list[str] = []
-        for shard in self._of_shards():
-            gone += await self._forgotten(shard, before_ms, limit - len(gone))
+        shard = 0
+        while len(gone) < limit and shard < MOST_SHARDS and (found := await self._next_shard(shard)) is not None:
+            gone += await self._forgotten(found, before_ms, limit - len(gone))
+            shard = found + 1
         if gone:
             kinds = (MAP_RUN_IDS.name, MAP_RUN_DATES.name)
             await self._store.catalogue.write([], [(kind, arn) for arn in gone for kind in kinds])
         return len(gone)
+
+    async def _next_shard(self, shard: int) -> int | None:
+        """The first shard from this one on that has runs."""
+        found = await self._store.catalogue.list_entries(
+            MAP_RUN_DATES.name, "", after=(first_id(shard), ""), limit=1, newest_first=False
+        )
+        return shard_of_id(found[0].sort) if found else None
 
     async def _forgotten(self, shard: int, before_ms: int, limit: int) -> Sequence[str]:
         """The ARNs of up to `limit` runs of a shard, begun before an instant, that the store does not have any more."""

@@ -114,8 +114,12 @@ class LiveRun:
 
     def tell(self, event: MapRunEvent, answer: asyncio.Future[None] | None = None) -> None:
         """Something has happened."""
+        if self._killed and self._task is None:
+            if answer is not None:
+                answer.set_exception(Unavailable("the Map Run takes nothing more"))
+            return
         self._events.append((event, answer))
-        if self._task is None and not self._killed:
+        if self._task is None:
             self._task = asyncio.create_task(self._work())
 
     async def ask(self, event: MapRunEvent) -> None:
@@ -202,7 +206,7 @@ class LiveRun:
             raise
         except (OwnershipLost, MemoryError) as problem:
             self._killed = True
-            self._refuse(answers, shortage(problem) or problem)
+            self._refuse(answers, shortage(problem) or Unavailable(str(problem)))
             self._shard.notices(problem)
         except Exception as problem:
             logger.exception("the Map Run %s is held back because of a bug in Statewright", self.head.map_run_arn)
@@ -262,6 +266,9 @@ class LiveRun:
         self._killed = True
         if self._task is not None:
             self._task.cancel()
+            # It may not have taken its first step yet, and then answers no caller.
+            self._refuse([], Unavailable("the engine is stopping"))
+            self._task = None
         for run in list(self._express.values()):
             run.kill(Unavailable("the engine is stopping"))
 

@@ -18,7 +18,6 @@ import orjson
 from statewright.arn import MAP_RUN, parse_arn
 from statewright.engine.executions.kinds import STOP_RUN
 from statewright.engine.executions.live import LiveExecution
-from statewright.engine.executions.names import MAP_RUN_DATES, MAP_RUN_IDS, labelled
 from statewright.engine.executions.views import Head
 from statewright.engine.executions.work import Batch
 from statewright.engine.inbox import Inbox
@@ -123,7 +122,7 @@ class MapRuns:
                 # The process died before the Map Run was written, and the stop of its parent has removed its request.
                 self._site.runner.tell(parent, Input(MapRunMissing(request.task_id)))
                 return
-            await self._note(request.map_run_arn, row_id)
+            await self._shard.retrying.retry(self._site.names.note_map_run, request.map_run_arn, row_id)
             distributed = start.definition.distributed
             assert distributed is not None
             run_head = RunHead(
@@ -160,13 +159,6 @@ class MapRuns:
         ]
         if before:
             await asyncio.wait(before)
-
-    async def _note(self, map_run_arn: str, run_id: int) -> None:
-        """Have the catalogue know the run by its ARN."""
-        row = MAP_RUN_IDS.row(map_run_arn, parent=labelled(parse_arn(map_run_arn)), sort=run_id)
-        # Ids follow time, so this list begins with the oldest run.
-        dated = MAP_RUN_DATES.row(map_run_arn, sort=run_id)
-        await self._shard.retrying.catalogue.write([row, dated])
 
     async def _live(self, run_id: int, head: RunHead, state: MapRunState, row: Row | None) -> LiveRun:
         program = await self._site.programs.program_of(head.machine_id, head.revision_id)

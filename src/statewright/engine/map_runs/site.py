@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass
 
+from statewright.engine.executions.names import ExecutionNames
 from statewright.engine.express.runs import ExpressRuns
 from statewright.engine.heavy.steps import HeavySteps
 from statewright.engine.machines.programs import RetryingPrograms
@@ -22,6 +23,7 @@ class Site:
 
     shard: Shard
     runner: Runner
+    names: ExecutionNames
     programs: RetryingPrograms
     express: ExpressRuns
     data: MapRunData
