@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import pytest
+
+from statewright.api.nodes.rules import RULES, Rule, may_repeat, rule_of
+from statewright.api.operations import registered
+
+
+def test_every_operation_has_a_rule():
+    assert sorted(RULES) == registered("states")
+
+
+def test_what_has_no_rule_runs_at_the_home():
+    assert rule_of("NoSuchOperation") is Rule.HOME
+
+
+@pytest.mark.parametrize(
+    ("service", "operation", "request_", "sent_by", "may"),
+    [
+        ("states", "StartExecution", {}, None, False),
+        ("states", "StartExecution", {"name": "n"}, None, True),
+        ("states", "StartExecution", {}, "a task", True),
+        ("states", "StartSyncExecution", {"name": "n"}, "a task", False),
+        ("states", "StopExecution", {}, None, True),
+        ("states", "SendTaskSuccess", {}, None, True),
+        ("states", "RedriveExecution", {}, None, False),
+        ("states", "DescribeMapRun", {}, None, True),
+        ("states", "GetActivityTask", {}, None, False),
+        ("s3", "GetObject", {}, None, True),
+        ("s3", "PutObject", {}, None, False),
+        ("sqs", "ReceiveMessage", {}, None, False),
+    ],
+)
+def test_what_may_be_repeated(service, operation, request_, sent_by, may):
+    assert may_repeat(service, operation, request_, sent_by) is may
