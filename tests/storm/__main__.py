@@ -10,11 +10,15 @@ is promoted each time it ends, and the next one is made. With `--clock`, the ser
 to twenty seconds forwards and backwards. With `--faults`, two lives in five lack something for a while: a disk that
 keeps what it is given, space, memory or descriptors.
 
+With `--nodes 3` there are three nodes of a cluster, on PostgreSQL, and further callers (`probes`): see `nodes`. A line
+counts the kinds of blows. With `--network`, a proxy between each node and PostgreSQL delays, holds back or breaks off
+what goes through it. With `--reserved`, a function with a reserved concurrency of 1 must never run twice at once.
+
 With `--pair` there are two servers with `--standby`, on PostgreSQL: see `two_servers`. The database is broken only with
 `--replica`. Rounds have fifty blows, and the figures say for how long no call was answered.
 
 Ends with exit code 1 if anything that was acknowledged is lost, an execution is stuck or has failed, a history has a
-gap, or an effect has happened twice.
+gap, an effect has happened twice, or what the probes check does not hold.
 """
 
 from __future__ import annotations
@@ -25,20 +29,31 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from tests.crash.servers import Servers
 from tests.storm.checks import Figures, check
 from tests.storm.faults import Faults
-from tests.storm.load import Load
+from tests.storm.load import OTHERS, Load, Probe
+from tests.storm.nodes import MOST_NODES, Nodes
 from tests.storm.one_server import Clock, OneServer
+from tests.storm.probes.activities import Activities
+from tests.storm.probes.messages import Messages
+from tests.storm.probes.permits import Permits
+from tests.storm.probes.races import Races
+from tests.storm.probes.spread import Spread
+from tests.storm.probes.watchers import Watchers
+from tests.storm.recording import Recorder
 from tests.storm.two_servers import TwoServers
 
 EVERY = 25
 """Blows between two lines of progress."""
+MOST_ROWS = 100_000
+"""Of each table that is kept of a storm that has found something."""
 SIGNALS = (signal.SIGKILL, signal.SIGQUIT)
 
 
@@ -46,23 +61,31 @@ def main() -> int:
     options = _options()
     seed = options.seed if options.seed is not None else random.randrange(2**32)
     folder = Path(tempfile.mkdtemp(prefix="statewright-storm-"))
-    on_postgres = options.replica or options.pair or options.store == "postgres"
+    on_postgres = options.replica or options.pair or options.nodes or options.store == "postgres"
     store = "postgres with a replica" if options.replica else "postgres" if on_postgres else "sqlite"
-    servers = "a server and its standby" if options.pair else "a server"
+    servers = f"{options.nodes} nodes" if options.nodes else "a server and its standby" if options.pair else "a server"
     print(f"seed {seed}, {servers} on {store}, data and log in {folder}", flush=True)
     database = _database(replica=options.replica) if on_postgres else None
     address = database.new_database() if database is not None else ""
     with ExitStack() as stack:
         target: Target
-        if options.pair:
+        if options.nodes:
+            chance = random.Random(seed)
+            nodes = Nodes(folder, address, chance, options.nodes, has_proxies=options.network)
+            target = stack.enter_context(nodes)
+        elif options.pair:
             target = stack.enter_context(TwoServers(folder, address, random.Random(seed)))
         else:
             clock = Clock(folder / "wrong-clock") if options.clock else None
             faults = Faults(folder) if options.faults else None
             target = OneServer(stack.enter_context(Servers(folder, address)), clock, faults)
-        # Two servers are to be killed on a database that goes on, unless it has a replica to go on with.
-        broken = database if options.replica or not options.pair else None
-        figures = storm(target, seed, options.kills, options.minutes, broken, go_on=options.go_on)
+        # Several servers are to be killed on a database that goes on, unless it has a replica to go on with.
+        broken = database if options.replica or not (options.pair or options.nodes) else None
+        probes = every_probe(reserved=options.reserved) if options.nodes or options.probes else ()
+        figures = storm(
+            target, seed, options.kills, options.minutes, broken,
+            probes=probes, go_on=options.go_on, keep=partial(_keep_tables, address, folder),
+        )  # fmt: skip
         bugs = sum(log.read_text(errors="replace").count("bug in Statewright") for log in target.logs)
     if bugs:
         print(f"{bugs} lines of the log speak of a bug: {folder}")
@@ -70,7 +93,7 @@ def main() -> int:
 
 
 class Target(Protocol):
-    """What the storm strikes: one server, or two."""
+    """What the storm strikes: one server, two, or the nodes of a cluster."""
 
     @property
     def round(self) -> int:
@@ -81,8 +104,12 @@ class Target(Protocol):
         """How long callers wait for an answer."""
 
     @property
+    def is_scattered(self) -> bool:
+        """True if all servers take calls, false if one of them does."""
+
+    @property
     def ports(self) -> Sequence[int]:
-        """Those of all servers, of which one takes calls."""
+        """Those of all servers."""
 
     @property
     def logs(self) -> Sequence[Path]:
@@ -112,15 +139,17 @@ def storm(
     minutes: float = 30,
     database: Any = None,
     *,
+    probes: Sequence[Callable[[Recorder], Probe]] = (),
     go_on: bool = False,
+    keep: Callable[[], None] | None = None,
 ) -> Figures:
-    """Strike in rounds, and say what was found after each of them."""
+    """Strike in rounds, and say what was found after each of them; `keep` is called where that is something."""
     chance = random.Random(seed)
     figures = Figures()
     done = 0
     began = time.monotonic()
     target.up()
-    load = Load(target.ports, seed, target.answer_seconds)
+    load = Load(target.ports, seed, target.answer_seconds, probes=probes, is_scattered=target.is_scattered)
     load.prepare()
     while done < kills and time.monotonic() - began < 60 * minutes:
         target.begin()
@@ -129,6 +158,8 @@ def storm(
             load.begin_stall()
             if target.blow(chance):
                 figures.stalls_seconds.append(load.end_stall())
+                if target.is_scattered:
+                    figures.home_stalls_seconds.append(load.end_stall(OTHERS))
             done += 1
             if done % EVERY == 0:
                 print(f"  {done} blows in {time.monotonic() - began:.0f} s {target.met_so_far}", flush=True)
@@ -140,13 +171,20 @@ def storm(
         load.rest(patience_seconds=120)
         check(load, figures)
         print(f"{done} kills in {time.monotonic() - began:.0f} s: {figures.line()}", flush=True)
-        for found in (figures.lost, figures.stuck, figures.gaps, figures.repeated, figures.failed):
+        for found in figures.found:
             for one in found[:10]:
                 print(f"  {one}", flush=True)
+        if not figures.is_clean and keep is not None:
+            keep()
         if not figures.is_clean and not go_on:
             break
     target.stop()
     return figures
+
+
+def every_probe(*, reserved: bool = False) -> Sequence[Callable[[Recorder], Probe]]:
+    """What makes the probes for a storm on a cluster."""
+    return (Races, Permits, Messages, Watchers, Activities, partial(Spread, reserved=reserved))
 
 
 def _options() -> argparse.Namespace:
@@ -155,14 +193,22 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
     parser.add_argument("--pair", action="store_true", help="a server and its standby, on PostgreSQL")
+    parser.add_argument("--nodes", type=int, metavar="N", help="nodes of a cluster, on PostgreSQL")
+    parser.add_argument("--network", action="store_true", help="--nodes, cut off from PostgreSQL in turn")
+    parser.add_argument("--probes", action="store_true", help="the further callers of --nodes, without it")
+    parser.add_argument("--reserved", action="store_true", help="check a function with a reserved concurrency of 1")
     parser.add_argument("--replica", action="store_true", help="PostgreSQL with a replica that is promoted")
     parser.add_argument("--clock", action="store_true", help="the server's wall clock jumps in every life")
     parser.add_argument("--faults", action="store_true", help="lives without disk, space, memory or descriptors")
     parser.add_argument("--minutes", type=float, default=30, help="ends a longer storm after its present kill")
     parser.add_argument("--go-on", action="store_true", help="continue after a round that found something")
     options = parser.parse_args()
-    if options.pair and (options.clock or options.faults):
-        parser.error("--pair has no --clock and no --faults")
+    if (options.pair or options.nodes) and (options.clock or options.faults):
+        parser.error("--pair and --nodes have no --clock and no --faults")
+    if options.network and (options.replica or not options.nodes):
+        parser.error("--network needs --nodes, and has no --replica")
+    if options.nodes is not None and not 2 <= options.nodes <= MOST_NODES:
+        parser.error(f"--nodes: 2 to {MOST_NODES}")
     return options
 
 
@@ -172,6 +218,23 @@ def _database(*, replica: bool) -> Any:
     from tests.storm.replicated import Replicated
 
     return Replicated() if replica else Server()
+
+
+def _keep_tables(address: str, folder: Path) -> None:
+    """Write the tables of the database into the folder of the storm: the database goes with it."""
+    if not address:
+        return
+    import psycopg
+    import psycopg.sql
+
+    (folder / "tables").mkdir(exist_ok=True)
+    with psycopg.connect(address) as connection:
+        names = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()").fetchall()
+        for (name,) in names:
+            asked = psycopg.sql.SQL("COPY (SELECT * FROM {} LIMIT {}) TO STDOUT WITH (FORMAT csv, HEADER)")
+            copied = connection.cursor().copy(asked.format(psycopg.sql.Identifier(name), MOST_ROWS))
+            with (folder / "tables" / f"{name}.csv").open("wb") as file, copied as pieces:
+                file.writelines(pieces)
 
 
 def _break(database: Any, chance: random.Random) -> None:

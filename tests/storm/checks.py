@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tests.storm.client import Client, Refused
-from tests.storm.load import Load
+from tests.storm.load import Load, Notes, execution_arn
 from tests.storm.machines import BUCKET, COUNTED, EFFECTS, STATES, TABLE, url
 
 ENDS: Final = {
@@ -27,8 +27,10 @@ REFUSALS: Final = (
     "PreconditionFailed",
     "NoSuchKey",
     "ExecutionAlreadyExists",
+    "TaskTimedOut",
+    "Status Code: 412",
 )
-"""In the names of errors that tasks of `effects` have when they are repeated."""
+"""In the names or causes of errors that tasks of `effects` have when they are repeated."""
 EFFECTS_EACH: Final = len(EFFECTS["States"]) - 1 + 1
 """One for each task, and a second message of the batch; the last state is no task."""
 PATIENCE_SECONDS: Final = 180
@@ -36,41 +38,51 @@ PATIENCE_SECONDS: Final = 180
 
 @dataclass
 class Figures:
-    """What a storm has found; the first five must stay at zero."""
+    """What a storm has found; the first six must stay at zero."""
 
     lost: list[str] = field(default_factory=list)
     stuck: list[str] = field(default_factory=list)
     gaps: list[str] = field(default_factory=list)
     repeated: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+    """What the probes have found."""
     executions: int = 0
     effects: int = 0
     calls: int = 0
     unanswered: int = 0
     stalls_seconds: list[float] = field(default_factory=list)
     """How long no call was answered, each time that another server took over."""
+    home_stalls_seconds: list[float] = field(default_factory=list)
+    """The same without the calls of Step Functions, which any node of a cluster answers."""
+
+    @property
+    def found(self) -> tuple[list[str], ...]:
+        """All that is wrong, by kind."""
+        return (self.lost, self.stuck, self.gaps, self.repeated, self.failed, self.broken)
 
     @property
     def is_clean(self) -> bool:
         """True if nothing is wrong."""
-        return not (self.lost or self.stuck or self.gaps or self.repeated or self.failed)
+        return not any(self.found)
 
     def line(self) -> str:
         """The figures as one line."""
-        stalls = ""
-        if self.stalls_seconds:
-            middle, longest = statistics.median(self.stalls_seconds), max(self.stalls_seconds)
-            stalls = f", {len(self.stalls_seconds)} stalls (p50 {middle:.1f} s, max {longest:.1f} s)"
+        stalls = "".join(
+            f", {len(those)} {what} (p50 {statistics.median(those):.1f} s, max {max(those):.1f} s)"
+            for what, those in (("stalls", self.stalls_seconds), ("stalls of the home", self.home_stalls_seconds))
+            if those
+        )
         return (
             f"executions {self.executions}, effects {self.effects}, calls {self.calls} ({self.unanswered} unanswered)"
             f"{stalls}: lost {len(self.lost)}, stuck {len(self.stuck)}, gaps {len(self.gaps)}, "
-            f"repeated {len(self.repeated)}, failed {len(self.failed)}"
+            f"repeated {len(self.repeated)}, failed {len(self.failed)}, broken {len(self.broken)}"
         )
 
 
 def check(load: Load, figures: Figures) -> None:
     """Wait until everything has ended, and add what is found to the figures; a server must be up, and stay up."""
-    client = Client(*load.ports, seconds=60)
+    client = load.client(PATIENCE_SECONDS)
     notes = load.notes
     figures.calls += notes.calls
     figures.unanswered += notes.unanswered
@@ -79,9 +91,10 @@ def check(load: Load, figures: Figures) -> None:
     for name, shown in ends.items():
         _check_end(load, name, shown, figures)
         _check_history(client, shown, figures)
-    effects = [name for name in ends if name.startswith("e-")]
+    # One that has failed is found above, and has not come to what follows.
+    effects = [name for name, shown in ends.items() if name.startswith("e-") and shown["status"] == "SUCCEEDED"]
     figures.effects += EFFECTS_EACH * len(effects)
-    _check_messages(client, effects, figures)
+    _check_messages(client, effects, notes, figures)
     _check_events(client, effects, figures)
     _check_items(client, effects, load, figures)
     _check_children(client, effects, figures)
@@ -89,6 +102,8 @@ def check(load: Load, figures: Figures) -> None:
     _check_direct(client, load, figures)
     _check_objects(client, load, figures)
     _check_fired(client, load, figures)
+    for probe in load.probes:
+        figures.broken += probe.check(client)
     client.close()
 
 
@@ -111,15 +126,21 @@ def _ends(client: Client, load: Load, figures: Figures) -> dict[str, Any]:
         if waiting:
             for message in load.receive(client, "tokens"):
                 load.answer(client, message)
-    figures.stuck += sorted(waiting)
+    figures.stuck += [f"{name}: {_last_event(client, name)}" for name in sorted(waiting)]
     return ends
+
+
+def _last_event(client: Client, name: str) -> str:
+    asked = {"executionArn": execution_arn(name), "maxResults": 1, "reverseOrder": True}
+    events = client.json("states", "GetExecutionHistory", **asked)["events"]
+    return f"its last event is {events[:1]}"
 
 
 def _check_end(load: Load, name: str, shown: Any, figures: Figures) -> None:
     if shown["status"] != "SUCCEEDED":
         error = shown.get("error", "")
         told = f"{name} {shown['status']}: {error} {shown.get('cause', '')[:200]}"
-        (figures.repeated if any(one in error for one in REFUSALS) else figures.failed).append(told)
+        (figures.repeated if any(one in told for one in REFUSALS) else figures.failed).append(told)
         return
     output = json.loads(shown["output"])
     if name.startswith("e-"):
@@ -181,7 +202,7 @@ def drained(client: Client, queue: str, quiet_seconds: float = 7) -> Iterator[tu
         client.json("sqs", "DeleteMessageBatch", QueueUrl=url(queue), Entries=entries)
 
 
-def _check_messages(client: Client, effects: list[str], figures: Figures) -> None:
+def _check_messages(client: Client, effects: list[str], notes: Notes, figures: Figures) -> None:
     for queue, kinds in COUNTED.items():
         found = Counter(body for _, body in drained(client, queue))
         for name in effects:
@@ -191,7 +212,10 @@ def _check_messages(client: Client, effects: list[str], figures: Figures) -> Non
                     figures.lost.append(f"{queue}: {kind} {name}")
                 elif many > 1:
                     figures.repeated.append(f"{queue}: {many} times {kind} {name}")
-        figures.repeated += [f"{queue}: {body}, for which no execution asked" for body in found]
+        asked = {name for name in notes.started if name not in effects}
+        figures.repeated += [
+            f"{queue}: {body}, for which no execution asked" for body in found if body.rpartition(" ")[2] not in asked
+        ]
 
 
 def _check_events(client: Client, effects: list[str], figures: Figures) -> None:

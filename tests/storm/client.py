@@ -9,7 +9,9 @@ import hashlib
 import hmac
 import http.client
 import json
+import random
 import re
+import select
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -24,6 +26,7 @@ TARGETS: Final = {
     "sqs": "AmazonSQS",
     "dynamodb": "DynamoDB_20120810",
     "events": "AWSEvents",
+    "statewright": "Statewright",
 }
 STANDBY: Final = "This server is a standby"
 """In the refusals of one."""
@@ -46,26 +49,39 @@ class Elsewhere(Exception):
 
 
 class Client:
-    """Calls one server, or of several the one that is no standby; for one thread."""
+    """Calls one server, or of several the one that is no standby; for one thread.
 
-    def __init__(self, *ports: int, seconds: float = 30) -> None:
+    With `chance`, any of several: each call goes to a random one.
+    """
+
+    def __init__(self, *ports: int, seconds: float = 30, chance: random.Random | None = None) -> None:
         self._ports: Sequence[int] = ports
         self._seconds = seconds
-        self._connect()
+        self._chance = chance
+        self._connections: dict[int, http.client.HTTPConnection] = {}
 
-    def _connect(self) -> None:
-        """Call the server at the first port from now on."""
-        self._host = f"127.0.0.1:{self._ports[0]}"
-        self._connection = http.client.HTTPConnection("127.0.0.1", self._ports[0], timeout=self._seconds)
+    def another(self) -> Client:
+        """A client like this one, for another thread."""
+        chance = random.Random(self._chance.random()) if self._chance is not None else None
+        return Client(*self._ports, seconds=self._seconds, chance=chance)
+
+    def _connection(self) -> http.client.HTTPConnection:
+        """A connection with the server at the first port, which has not closed it as far as is known."""
+        port = self._ports[0]
+        found = self._connections.setdefault(port, http.client.HTTPConnection("127.0.0.1", port, timeout=self._seconds))
+        if found.sock is not None and select.select([found.sock], [], [], 0)[0]:
+            # Nothing was asked, so what can be read is its end.
+            found.close()
+        return found
 
     def _turn(self) -> None:
         """Call the next server from now on."""
-        self.close()
+        self._connection().close()
         self._ports = (*self._ports[1:], self._ports[0])
-        self._connect()
 
     def close(self) -> None:
-        self._connection.close()
+        for one in self._connections.values():
+            one.close()
 
     def json(self, service: str, operation: str, **request: Any) -> Any:
         """The answer of an operation in the JSON protocol. Raises: NoAnswer, Refused."""
@@ -93,6 +109,8 @@ class Client:
 
         A call goes to the next server only if it was not carried out; after one without an answer, the next call does.
         """
+        if self._chance is not None:
+            self._ports = self._chance.sample(self._ports, len(self._ports))
         for _ in self._ports:
             try:
                 return self._sent(service, method, path, body, more)
@@ -106,9 +124,10 @@ class Client:
     def _sent(self, service: str, method: str, path: str, body: bytes, more: Mapping[str, str] | None) -> bytes:
         """The body of an answer of the server at the first port. Raises: Elsewhere, NoAnswer, Refused."""
         headers = self._signed(service, method, path, body, dict(more or {}))
+        connection = self._connection()
         try:
-            self._connection.request(method, path, body, headers)
-            answer = self._connection.getresponse()
+            connection.request(method, path, body, headers)
+            answer = connection.getresponse()
             found = answer.read()
         except ConnectionRefusedError as problem:
             raise Elsewhere from problem
@@ -127,7 +146,12 @@ class Client:
         """Headers with those of Signature Version 4. Source: its specification, "Create a signed request"."""
         stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
         digest = hashlib.sha256(body).hexdigest()
-        headers = {**headers, "host": self._host, "x-amz-date": stamp, "x-amz-content-sha256": digest}
+        headers = {
+            **headers,
+            "host": f"127.0.0.1:{self._ports[0]}",
+            "x-amz-date": stamp,
+            "x-amz-content-sha256": digest,
+        }
         names = sorted(headers)
         canonical = "\n".join(
             [

@@ -11,9 +11,10 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, ParamSpec, TypeVar
+from functools import partial
+from typing import Any, Final, Protocol
 
 from tests.deadlines import until
 from tests.storm.client import Client, NoAnswer, Refused
@@ -28,9 +29,7 @@ from tests.storm.machines import (
     queue_arn,
     url,
 )
-
-P = ParamSpec("P")
-T = TypeVar("T")
+from tests.storm.recording import Recorder
 
 MOST_OPEN: Final = 30
 KEYS: Final = 20
@@ -39,6 +38,9 @@ WRONG_CLOCK_SECONDS: Final = 20
 """By how much the clock of a server may be wrong: little enough for signatures."""
 ENOUGH_ANSWERS: Final = 20
 """So many calls that are answered end a stall."""
+IMPATIENT_SECONDS: Final = 1.5
+PATIENCE_SECONDS: Final = 60
+ANY, OTHERS = "any", "others"
 SCHEDULED_AHEAD_SECONDS: Final = WRONG_CLOCK_SECONDS + 5
 
 
@@ -71,12 +73,44 @@ def machine_of(name: str) -> str:
     return "effects" if name.startswith("e-") else "token"
 
 
+def execution_arn(name: str) -> str:
+    """That of an execution of the load, by its name."""
+    return f"{STATES}:execution:{machine_of(name)}:{name}"
+
+
+class Probe(Protocol):
+    """Callers of a kind of their own, and a check of what was recorded of them, round after round."""
+
+    def prepare(self, client: Client) -> None:
+        """Make what the callers work on."""
+
+    @property
+    def jobs(self) -> Sequence[Callable[[threading.Event, Client], None]]:
+        """What the callers do until the round is over; each runs in a thread with a client of its own."""
+
+    def check(self, client: Client) -> Iterable[str]:
+        """What does not hold, once a round is at rest."""
+
+
 class Load:
     """The callers of one storm; a round goes from `go` to `rest`."""
 
-    def __init__(self, ports: Sequence[int], seed: int, seconds: float = 30) -> None:
-        """`ports` are those of all servers, of which one takes calls; after `seconds`, callers give up on an answer."""
+    def __init__(
+        self,
+        ports: Sequence[int],
+        seed: int,
+        seconds: float = 30,
+        *,
+        probes: Sequence[Callable[[Recorder], Probe]] = (),
+        is_scattered: bool = False,
+    ) -> None:
+        """`ports` are those of all servers, of which one takes calls; after `seconds`, callers give up on an answer.
+
+        With `is_scattered` all of them take calls, and each call goes to a random one; every other caller gives up
+        after `IMPATIENT_SECONDS`, so that a server that is frozen does not hold all of them.
+        """
         self.ports = ports
+        self.probes = [made(Recorder(self.count)) for made in probes]
         self.notes = Notes()
         self.problems: list[BaseException] = []
         self.number = 0
@@ -88,13 +122,21 @@ class Load:
         self._threads: list[threading.Thread] = []
         self._waiting: set[str] = set()
         self._seconds = seconds
+        self._is_scattered = is_scattered
+        self._made = 0
         self._answers = 0
-        self._answered_at = time.monotonic()
-        self._longest_seconds = 0.0
+        self._answered_at: dict[str, float] = {}
+        self._longest_seconds: dict[str, float] = {}
+
+    def client(self, seconds: float) -> Client:
+        """A client of all servers, for one thread."""
+        self._made += 1
+        chance = random.Random(self._chance.random()) if self._is_scattered else None
+        return Client(*self.ports, seconds=seconds, chance=chance)
 
     def prepare(self) -> None:
         """Make what the load works on; a server must be up."""
-        client = Client(*self.ports)
+        client = self.client(PATIENCE_SECONDS)
         for queue in QUEUES:
             client.json("sqs", "CreateQueue", QueueName=queue, Attributes={"VisibilityTimeout": "5"})
         client.query("sns", "CreateTopic", Name="news")
@@ -113,6 +155,8 @@ class Load:
             kind = "EXPRESS" if name == "express" else "STANDARD"
             text = json.dumps(definition)
             client.json("states", "CreateStateMachine", name=name, definition=text, roleArn=ROLE, type=kind)
+        for probe in self.probes:
+            probe.prepare(client)
         client.close()
 
     def go(self) -> None:
@@ -120,9 +164,10 @@ class Load:
         self.notes = Notes()
         self._over.clear()
         # The checks of the last round are no stall.
-        self._answered_at = time.monotonic()
+        self._answered_at = {}
         jobs = [*[self._starts] * STARTERS, self._tokens, self._sends, self._receives, self._adds, self._puts]
         self._threads = [self._thread(job) for job in (*jobs, self._schedules, self._expresses)]
+        self._threads += [self._thread(partial(job, self._over)) for probe in self.probes for job in probe.jobs]
 
     def rest(self, patience_seconds: float) -> None:
         """End the round: nothing new begins, and starts under way are repeated until they are acknowledged."""
@@ -137,21 +182,41 @@ class Load:
     def begin_stall(self) -> None:
         """Something happens to the servers now."""
         with self._lock:
-            self._longest_seconds = 0.0
+            self._longest_seconds = {}
 
-    def end_stall(self) -> float:
-        """Wait until calls are answered again; the longest time without an answer since `begin_stall`, in seconds."""
+    def end_stall(self, of: str = ANY) -> float:
+        """Wait until calls are answered again; the longest time without an answer since `begin_stall`, in seconds.
+
+        Of `ANY` call, or of `OTHERS` than those of Step Functions.
+        """
         wanted = self._answers + ENOUGH_ANSWERS
         until(lambda: self.problems or self._answers >= wanted, "answers of calls")
         if self.problems:
             raise self.problems[0]
-        return self._longest_seconds
+        with self._lock:
+            return self._longest_seconds.get(of, 0.0)
+
+    def count(self, service: str, is_answered: bool) -> None:
+        """Note that a call has ended."""
+        with self._lock:
+            self.notes.calls += 1
+            if not is_answered:
+                self.notes.unanswered += 1
+                return
+            self._answers += 1
+            now = time.monotonic()
+            for of in (ANY,) if service == "states" else (ANY, OTHERS):
+                silent = now - self._answered_at.get(of, now)
+                self._longest_seconds[of] = max(self._longest_seconds.get(of, 0.0), silent)
+                self._answered_at[of] = now
 
     # ------------------------------------------------------------------ callers
 
     def _thread(self, job: Callable[[Client], None]) -> threading.Thread:
+        impatient = self._is_scattered and self._made % 2
+        client = self.client(IMPATIENT_SECONDS if impatient else self._seconds)
+
         def work() -> None:
-            client = Client(*self.ports, seconds=self._seconds)
             try:
                 job(client)
             except BaseException as problem:
@@ -159,7 +224,7 @@ class Load:
             finally:
                 client.close()
 
-        made = threading.Thread(target=work, name=job.__name__, daemon=True)
+        made = threading.Thread(target=work, name=str(job), daemon=True)
         made.start()
         return made
 
@@ -168,20 +233,15 @@ class Load:
             self.number += 1
             return f"{kind}-{self.number}"
 
-    def _once(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
-        """The answer of a call, or `None` if there is none. Raises: Refused."""
-        self.notes.calls += 1
+    def _once(self, call: Callable[..., Any], service: str, *args: Any, **kwargs: Any) -> Any:
+        """The answer of `call(service, ...)`, or `None` if there is none. Raises: Refused."""
         try:
-            found = call(*args, **kwargs)
+            found = call(service, *args, **kwargs)
         except NoAnswer:
-            self.notes.unanswered += 1
+            self.count(service, False)
             time.sleep(0.02)
             return None
-        with self._lock:
-            now = time.monotonic()
-            self._longest_seconds = max(self._longest_seconds, now - self._answered_at)
-            self._answered_at = now
-            self._answers += 1
+        self.count(service, True)
         return found
 
     def _starts(self, client: Client) -> None:
@@ -214,15 +274,14 @@ class Load:
     def _look(self, client: Client) -> None:
         """Find executions that have ended, so that a bounded number is open."""
         for name in list(self._waiting):
-            shown = self._once(self.describe, client, name)
+            shown = self._once(client.json, "states", "DescribeExecution", executionArn=execution_arn(name))
             if shown is not None and shown["status"] != "RUNNING":
                 with self._lock:
                     self._waiting.discard(name)
         self._over.wait(0.05)
 
     def describe(self, client: Client, name: str) -> Any:
-        arn = f"{STATES}:execution:{machine_of(name)}:{name}"
-        return client.json("states", "DescribeExecution", executionArn=arn)
+        return client.json("states", "DescribeExecution", executionArn=execution_arn(name))
 
     def _tokens(self, client: Client) -> None:
         while not self._over.is_set():

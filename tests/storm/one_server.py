@@ -38,6 +38,7 @@ class OneServer:
     """One server after another, on one port."""
 
     round: Final = 100
+    is_scattered: Final = False
     answer_seconds: Final = 30.0
 
     def __init__(self, servers: Servers, clock: Clock | None = None, faults: Faults | None = None) -> None:

@@ -50,6 +50,7 @@ class TwoServers:
     """Two servers with `--standby` on one database, each on a port and with a data folder of its own."""
 
     round: Final = 50
+    is_scattered: Final = False
     answer_seconds: Final = 1.5
     """Callers then try the other server, as load balancers do with one that is frozen."""
 
