@@ -18,7 +18,7 @@ from statewright.api.building import Building, Ground, Loaded, Part
 from statewright.api.calls.inner import InnerCalls
 from statewright.api.calls.targets import TargetCalls
 from statewright.api.cloudwatch.service import build_metrics
-from statewright.api.operations import App, Around
+from statewright.api.operations import App, Around, Nodes
 from statewright.api.s3.service import build_notices_by_region
 from statewright.api.services import OF_ALL, SHARED, Services
 from statewright.api.throttling import Throttle
@@ -28,6 +28,7 @@ from statewright.engine.dispatch import Integrations
 from statewright.engine.effects import OnOffer
 from statewright.engine.engine import Engine, EngineSettings
 from statewright.engine.executions.history_log import OnHistory
+from statewright.engine.executions.names import WriteEntries
 from statewright.engine.machines.catalogue import MachineCatalogue
 from statewright.engine.machines.programs import Refine
 from statewright.errors import StoreError
@@ -36,6 +37,7 @@ from statewright.events.deliveries import Deliveries
 from statewright.events.delivery_records import POST
 from statewright.files.data_folder import folder_of
 from statewright.integrations.registry import Registry
+from statewright.integrations.states_execution import LONGEST_PAUSE_MS
 from statewright.metrics.archive import Minutes
 from statewright.metrics.minute_files import METRICS, MinuteFiles
 from statewright.metrics.minute_rows import MinuteRows
@@ -133,6 +135,8 @@ class Hooks:
 
 
 NO_HOOKS: Final = Hooks()
+NODES_PAUSE_MS: Final = 5_000
+"""Between two looks of a task at the execution that it waits for, in a cluster."""
 
 
 def assemble(
@@ -145,6 +149,7 @@ def assemble(
     *,
     has_all_parts: bool = True,
     hooks: Hooks = NO_HOOKS,
+    nodes: Nodes | None = None,
 ) -> System:
     """Assemble a system on an open store; nothing runs before its `start`.
 
@@ -154,10 +159,12 @@ def assemble(
 
     Without `has_all_parts`, the parts of services are built and started when they are first used: only for an empty
     store in memory, because parts recover their stored state and continue their stored work when they start.
-    `hooks` are those of a test or a simulation.
+    `hooks` are those of a test or a simulation. `nodes` is the cluster whose home this is: its workers have the other
+    cells of the store.
     """
     clock.pauses.scale = config.time_scale
-    common = _Common(clock, endpoint, on_lost, has_all_parts, hooks)
+    settings = partial(EngineSettings, others=nodes is not None)
+    common = _Common(clock, endpoint, on_lost, has_all_parts, hooks, settings, nodes)
 
     def regions_of(account: str) -> Regions[System]:
         def other(region: str, rows: RegionalStore) -> System:
@@ -188,6 +195,29 @@ def assemble(
     return system
 
 
+def assemble_worker(
+    config: Config,
+    clock: Clock,
+    store: Store,
+    data: Path,
+    endpoint: Callable[[], str],
+    hooks: Hooks,
+    note: WriteEntries,
+    nodes: Nodes,
+    on_lost_cell: Callable[[int, str], None],
+) -> System:
+    """Assemble the system of a node's worker: an engine without cells at first, with the functions that its tasks
+    call. Other parts are never started: `hooks` must lead calls of all else to the home.
+
+    `store` is the worker's view of a store, on which it writes executions of its cells alone; `note` has the home write
+    the few entries that it needs. `on_lost_cell` is called with the shard of a cell that another process has now, and
+    the reason.
+    """
+    settings = partial(EngineSettings, is_worker=True, note=note)
+    common = _Common(clock, endpoint, lambda _: None, False, hooks, settings, nodes, on_lost_cell, keeps_minutes=False)
+    return common.system(config, store, data, None)
+
+
 @dataclass(frozen=True, slots=True)
 class _Common:
     """The parts and settings that the systems of all regions share."""
@@ -197,13 +227,18 @@ class _Common:
     on_lost: Callable[[str], None]
     has_all_parts: bool
     hooks: Hooks
+    engine_settings: Callable[..., EngineSettings]
+    nodes: Nodes | None = None
+    on_lost_cell: Callable[[int, str], None] = lambda _shard, _reason: None
+    keeps_minutes: bool = True
+    """False for a worker: the home keeps its metrics."""
 
     def system(
         self,
         config: Config,
         store: Store,
         data: Path | None,
-        regions: Regions[System],
+        regions: Regions[System] | None,
         home: System | None = None,
         account: str = "",
         accounts: Accounts[System] | None = None,
@@ -214,12 +249,14 @@ class _Common:
         one of the default account. `None` makes this last one, which has the other `accounts`.
         """
         clock, hooks = self.clock, self.hooks
-        metrics = Recorder(clock, _minutes(clock, store, data))
+        metrics = Recorder(clock, _minutes(clock, store, data) if self.keeps_minutes else None)
         # Asking a virtual system for its address would open its port.
         calls = InnerCalls(None if isinstance(clock, VirtualClock) else self.endpoint)
         is_home = home is None or home.app.account != account
         volatile = None if is_home or home is None else home.integrations.volatile
-        integrations = Registry(config, clock, calls.of_tasks(), data, store.catalogue, volatile)
+        # A child may have been started at another node, or have moved there.
+        pause_ms = LONGEST_PAUSE_MS if self.nodes is None else NODES_PAUSE_MS
+        integrations = Registry(config, clock, calls.of_tasks(), data, store.catalogue, volatile, pause_ms)
         engine = self._engine(config, store, data, integrations, metrics)
         target_calls = TargetCalls(
             calls, integrations.posts, integrations.send_to_destination, Keeper(store.catalogue, clock).keep
@@ -250,7 +287,8 @@ class _Common:
             services.build_all()
         rates = config.rates.of(config.region)
         throttle = Throttle(rates, clock, metrics) if rates else None
-        app = App(engine, clock, config, services, integrations, throttle, hooks.around, regions, account, accounts)
+        app = App(engine, clock, config, services, integrations, throttle, hooks.around, regions, account, accounts,
+                  self.nodes)  # fmt: skip
         calls.connect(app)
         return System(engine, integrations, deliveries, posts, calls, app)
 
@@ -259,8 +297,10 @@ class _Common:
     ) -> Engine:
         """Make the engine of a region, connected to its integrations."""
         clock, hooks = self.clock, self.hooks
-        catalogue = MachineCatalogue(store, clock, config, hooks.refine)
-        settings = EngineSettings(limits=config.limits, data=data, on_history=hooks.on_history, on_offer=hooks.on_offer)
+        settings = self.engine_settings(
+            limits=config.limits, data=data, on_history=hooks.on_history, on_offer=hooks.on_offer
+        )
+        catalogue = MachineCatalogue(store, clock, config, hooks.refine, is_worker=settings.is_worker)
         engine = Engine(
             store,
             clock,
@@ -270,6 +310,7 @@ class _Common:
             data=integrations.data,
             recorder=metrics,
             on_lost=self.on_lost,
+            on_lost_cell=self.on_lost_cell,
         )
         engine.subscribe(integrations.status_changed)
         engine.subscribe_express(integrations.express_ended)

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,12 @@ WAITS = {
     "StartAt": "Wait",
     "States": {"Wait": {"Type": "Wait", "Seconds": 1, "Next": "Pass"}, "Pass": {"Type": "Pass", "End": True}},
 }
-_TYPES = {"AWSStepFunctions": "application/x-amz-json-1.0", "AmazonSQS": "application/x-amz-json-1.0"}
+_TYPE = "application/x-amz-json-1.0"
 
 
 class Node:
-    """A server started with `--standby`. `events` are the lines that it has printed, over all images of its process."""
+    """A server started with `--standby`, or as `role` says. `events` are the lines that it has printed, over all images
+    of its process."""
 
     def __init__(
         self,
@@ -36,13 +38,14 @@ class Node:
         data: Path | None = None,
         port: int = 0,
         fail_point: str = "",
+        role: Sequence[str] = ("--standby",),
     ) -> None:
         """Its log is in `folder`, and its data are there, too, unless `data` is given: the machine's own folder."""
         self.log = folder / f"{name}.log"
         self.events: list[dict[str, Any]] = []
         command = [
             sys.executable, "-m", "statewright.cli.main", "serve", "--port", str(port),
-            "--data", str(data or folder / "data"), "--store", address, "--standby", "-o", "json", *options,
+            "--data", str(data or folder / "data"), "--store", address, *role, "-o", "json", *options,
         ]  # fmt: skip
         environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
         if fail_point:
@@ -153,7 +156,7 @@ class Callers:
 
         def answered() -> Any:
             for node in list(self.nodes):
-                if (found := _answer(node, target, members)) is not None:
+                if (found := answer_of(node, target, members)) is not None:
                     # In a list: an answer without members is an answer.
                     return [found]
             pause.wait(PAUSE_SECONDS)
@@ -214,12 +217,12 @@ def check(callers: Callers) -> None:
     assert set(callers.sent) <= set(callers.received())
 
 
-def _answer(node: Node, target: str, members: dict[str, Any]) -> Any:
+def answer_of(node: Node, target: str, members: dict[str, Any]) -> Any:
     """The answer of a server; None if it has none, or refuses because it is not the one."""
     if not node.events:
         return None
     connection = http.client.HTTPConnection("127.0.0.1", node.port, timeout=5)
-    headers = {"x-amz-target": target, "content-type": _TYPES[target.partition(".")[0]]}
+    headers = {"x-amz-target": target, "content-type": _TYPE}
     try:
         connection.request("POST", "/", json.dumps(members), headers)
         answer = connection.getresponse()

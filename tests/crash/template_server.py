@@ -77,7 +77,8 @@ def _be_a_server(data: Path, port: int, log: str, point: str, store: str) -> Non
         os.dup2(to_log, 2)
         from statewright.cli.serving import logs
         from statewright.config import Config, Connection
-        from statewright.server import ServerOptions, serve
+        from statewright.hosting.options import ServerOptions
+        from statewright.server import serve
         from statewright.stores import fail_points
 
         logs.configure("text", "info")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -28,11 +29,14 @@ WALL = """
 
 
 class Wall:
-    """By how much the server's wall clock is wrong, in seconds."""
+    """By how much the wall clock of servers that start from now on is wrong, in seconds."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.file = folder / "offset"
         self.set(0)
+        (folder / "sitecustomize.py").write_text(textwrap.dedent(WALL))
+        monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
+        monkeypatch.setenv("TEST_WALL_OFFSET", str(self.file))
 
     def set(self, seconds: float) -> None:
         new = self.file.with_suffix(".new")
@@ -42,11 +46,7 @@ class Wall:
 
 @pytest.fixture
 def wall(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Wall:
-    found = Wall(tmp_path)
-    (tmp_path / "sitecustomize.py").write_text(textwrap.dedent(WALL))
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setenv("TEST_WALL_OFFSET", str(found.file))
-    return found
+    return Wall(tmp_path, monkeypatch)
 
 
 def wait_of(sfn: Any, seconds: int) -> str:

@@ -19,8 +19,8 @@ from statewright.config import Config, FunctionSettings
 from statewright.engine.executions.views import StatusChange
 from statewright.errors import Unavailable
 from statewright.hosting.figures import resident_bytes
+from statewright.hosting.options import STORES, CannotServe, Ready, ServerOptions
 from statewright.hosting.status_log import log_status
-from statewright.server import CannotServe, ServerOptions
 
 Talk = Callable[[int], Awaitable[None]]
 
@@ -41,12 +41,12 @@ async def call(port: int, operation: str, members: Any) -> Any:
 
 def serve(options: ServerOptions, talk: Talk) -> str:
     """Run a whole server in this process, talk to it, end it as an operator does; returns the ready line."""
-    said: list[server.Ready] = []
+    said: list[Ready] = []
 
     async def scenario() -> None:
         ready = asyncio.Event()
 
-        def on_ready(where: server.Ready) -> None:
+        def on_ready(where: Ready) -> None:
             said.append(where)
             ready.set()
 
@@ -66,7 +66,7 @@ def serve(options: ServerOptions, talk: Talk) -> str:
 MACHINE = {"StartAt": "A", "States": {"A": {"Type": "Pass", "Result": 7, "End": True}}}
 
 
-@pytest.mark.parametrize("store", server.STORES)
+@pytest.mark.parametrize("store", STORES)
 def test_a_server_from_start_to_end(tmp_path: Path, store: str):
     async def talk(port: int) -> None:
         members = {

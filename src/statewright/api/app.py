@@ -44,7 +44,7 @@ from statewright.api.status.prometheus import CONTENT_TYPE as METRICS_TYPE
 from statewright.api.status.prometheus import CallCounters, Sample, render
 from statewright.api.wires import wire_of
 from statewright.errors import ApiError, StoreError, shortage
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 
 Send = Callable[[Message], Awaitable[None]]
 Sampler = Callable[[], Awaitable[Iterable[Sample]]]
@@ -86,6 +86,7 @@ class Api:
     `origins` are those of web pages that may call. `body_bytes` is the longest body for any service when the limits on
     payloads are lifted. `store_state` says for `/health` what a check of the store has found, `bucket_state` if its
     bucket can be used, `invented` which services moto has played. `pages` answers unsigned requests at `/console`.
+    `about` returns further members of `/health`: those of a node.
     """
 
     app: App
@@ -97,6 +98,7 @@ class Api:
     pages: Pages | None = None
     standing: Callable[[], str] | None = None
     bucket_state: Callable[[], str] | None = None
+    about: Callable[[], JsonObject] | None = None
     counters: CallCounters = field(default_factory=CallCounters)
     draining: bool = False
     refusal: str = SHUTTING_DOWN
@@ -315,6 +317,8 @@ class Api:
         if path == "/health":
             status = self._status()
             found = health.document(self.app, status, self.store_state, self.bucket_state, self.invented)
+            if self.about is not None:
+                found.update(self.about())
             return Answer(200 if status in AVAILABLE else 503, orjson.dumps(found))
         samples = list(await self.sampler()) if self.sampler is not None else []
         samples.append(Sample("statewright_api_polls", "gauge", "Calls that wait for something.", len(self._polls)))

@@ -24,7 +24,7 @@ from statewright.api.unenforced import UNENFORCED, warning
 from statewright.at_work import AT_WORK
 from statewright.clock import Clock
 from statewright.config import Config
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.stores.completion import Completion
 
 if TYPE_CHECKING:
@@ -80,13 +80,24 @@ class OtherAccounts(Protocol):
         """The applications of all their regions that have been called."""
 
 
+class Nodes(Protocol):
+    """The cluster that a server is a node of."""
+
+    async def shown(self) -> list[JsonObject]:
+        """The living nodes, as `ListNodes` answers them: each is asked how it is."""
+
+    def node_of(self, shard: int) -> str | None:
+        """The name of the node that has the cell of a shard; `None` while none has it."""
+
+
 @dataclass(frozen=True, slots=True)
 class App:
     """The parts that operations work on: those of one region of one account.
 
     `integrations` make the calls of tasks. `throttle` refuses calls of Step Functions that come too often; `None`
     for no limit. `around` wraps every call. `regions` has the account's other regions; `None` if there can be none.
-    `account` is empty for the default account, whose default region has the other `accounts`.
+    `account` is empty for the default account, whose default region has the other `accounts`. `nodes` is the cluster;
+    `None` for a server that is alone.
     """
 
     engine: Engine
@@ -99,6 +110,7 @@ class App:
     regions: OtherRegions | None = None
     account: str = ""
     accounts: OtherAccounts | None = None
+    nodes: Nodes | None = None
 
     def secrets(self, headers: Mapping[str, str], query: str = "") -> Mapping[str, str]:
         """Secrets by access key: those of the settings, and that of a request's session token.

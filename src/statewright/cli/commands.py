@@ -25,6 +25,7 @@ from statewright.cli.inspection.limit import limit
 from statewright.cli.inspection.machine import machine
 from statewright.cli.inspection.map_run import map_run
 from statewright.cli.inspection.metrics import metrics
+from statewright.cli.inspection.nodes import nodes
 from statewright.cli.inspection.object import object_
 from statewright.cli.inspection.queue import queue
 from statewright.cli.inspection.schedule import schedule
@@ -69,7 +70,7 @@ SECTIONS: Final[dict[str, tuple[click.Command, ...]]] = {
     "Run a server": (dev, deploy, serve, backup, restore, move, doctor, setup),
     "Look into a server": (
         console, execution, machine, map_run, function, api, queue, topic, table, object_, schedule, limit, metrics,
-        alarm,
+        alarm, nodes,
     ),
     "Tools": (env, aws, completion),
 }  # fmt: skip

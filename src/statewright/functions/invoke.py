@@ -83,6 +83,9 @@ class Resolution:
     first: Target
     second: Target | None = None
     share: float = 0.0
+    has_reservation: bool = False
+    """True if the function has concurrency of its own."""
+    found_ms: int = 0
 
 
 class Invoker:
@@ -117,6 +120,8 @@ class Invoker:
         is_on_ray = config.functions.backend == "ray" and not isinstance(clock, VirtualClock)
         self.ray = RayLink(clock, config.ray, self.pools.free_place) if is_on_ray else None
         """The link to the Ray cluster on which handlers run; `None` if they run on this machine."""
+        self.known_for_ms: int | None = None
+        """How long a resolution holds, where functions are changed by another process; `None`: until they change."""
         self._known: dict[tuple[str, str | None], Resolution] = {}
         self._opening: dict[tuple[str, str], asyncio.Lock] = {}
         definitions.subscribe(self.changed)
@@ -147,15 +152,36 @@ class Invoker:
 
     async def resolve(self, name_or_arn: str, qualifier: str | None) -> Target:
         """The version to run; an alias with weights chooses at random. Raises: ApiError."""
-        found = self._known.get((name_or_arn, qualifier))
-        if found is None:
-            found = await self._resolved(name_or_arn, qualifier)
-            if len(self._known) > _KNOWN:
-                self._known.clear()
-            self._known[name_or_arn, qualifier] = found
+        found = await self._resolution(name_or_arn, qualifier)
         if found.second is not None and self._entropy.uniform() < found.share:
             return found.second
         return found.first
+
+    async def has_reservation(self, name_or_arn: str, qualifier: str | None = None) -> bool:
+        """True if a function has concurrency of its own. Raises: ApiError."""
+        return (await self._resolution(name_or_arn, qualifier)).has_reservation
+
+    async def _resolution(self, name_or_arn: str, qualifier: str | None) -> Resolution:
+        found = self._known.get((name_or_arn, qualifier))
+        is_old = found is not None and self._is_old(found)
+        if found is None or is_old:
+            former, found = found, await self._resolved(name_or_arn, qualifier)
+            if former is not None:
+                self._retire_changed(former, found)
+            if len(self._known) > _KNOWN:
+                self._known.clear()
+            self._known[name_or_arn, qualifier] = found
+        return found
+
+    def _is_old(self, found: Resolution) -> bool:
+        return self.known_for_ms is not None and self.clock.now_ms() - found.found_ms >= self.known_for_ms
+
+    def _retire_changed(self, former: Resolution, found: Resolution) -> None:
+        """Retire the pools of versions whose settings another process has changed."""
+        now = {(one.name, one.version): one.settings for one in (found.first, found.second) if one is not None}
+        for one in (former.first, former.second):
+            if one is not None and now.get((one.name, one.version), one.settings) != one.settings:
+                self.pools.retire(one.name, one.version)
 
     async def _resolved(self, name_or_arn: str, qualifier: str | None) -> Resolution:
         named = names.parse_name(name_or_arn, qualifier, self.config)
@@ -173,15 +199,16 @@ class Invoker:
                 function.name, version, settings, arn, settings.timeout * 1000, f" Version: {version}\n".encode()
             )
 
+        now_ms, is_reserved = self.clock.now_ms(), function.reserved is not None
         if named.qualifier is None or named.qualifier == LATEST or names.is_version(named.qualifier):
-            return Resolution(await target(named.qualifier or LATEST))
+            return Resolution(await target(named.qualifier or LATEST), None, 0.0, is_reserved, now_ms)
         alias = await self.definitions.records.aliases.get(f"{named.name}:{named.qualifier}")
         if alias is None:
             raise names.not_found(arn)
         first = await target(alias.version)
         for version, share in alias.weights.items():
-            return Resolution(first, await target(version), share)
-        return Resolution(first)
+            return Resolution(first, await target(version), share, is_reserved, now_ms)
+        return Resolution(first, None, 0.0, is_reserved, now_ms)
 
     # ------------------------------------------------------------------ one invocation
 

@@ -94,6 +94,8 @@ class LeaseWait:
         self.store_state = StoreState()
         self.free_since_ms = 0
         """Since when the lease that was taken was free, by `clock`: its end, or the look that found it released."""
+        self.epoch = 0
+        """Of the lease that was taken."""
         self._store = store
         self._clock = clock
         self._place = place
@@ -114,7 +116,7 @@ class LeaseWait:
                 self._note_answer()
                 if seen.is_free and not self._stopping.is_set():
                     self.free_since_ms = self._clock.now_ms() + (seen.left_ms if seen.owner is not None else 0)
-                    await self._store.open(self._owner)
+                    self.epoch = await self._store.open(self._owner)
                     return True
                 self._note_owner(seen.owner)
                 pause_ms = min(LOOK_MS, max(seen.left_ms, 0) + AFTER_MS)

@@ -23,9 +23,9 @@ def log_status(change: StatusChange) -> None:
         )
 
 
-def left_unwritten(engine: Engine) -> str:
+def left_unwritten(*engines: Engine) -> str:
     """Describe what a stop leaves undone at its deadline, for its log line."""
-    names = engine.cells.unfinished()
+    names = [name for engine in engines for name in engine.cells.unfinished()]
     if not names:
         return "the store is not closed"
     shown = ", ".join(names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else "")

@@ -29,7 +29,7 @@ from statewright.integrations.own_services import InvokeOwn, OwnServices
 from statewright.integrations.own_tasks import OwnTasks, tried
 from statewright.integrations.patterns import NOT_CONFIGURED, Settles, no_endpoint_text, not_here_yet
 from statewright.integrations.posts import Posts
-from statewright.integrations.states_execution import EngineOfStates, Invoke, StatesExecution
+from statewright.integrations.states_execution import LONGEST_PAUSE_MS, EngineOfStates, Invoke, StatesExecution
 from statewright.integrations.stored_connections import StoredConnections
 from statewright.payload import JsonMapping, JsonObject
 from statewright.stores.protocol import CatalogueStore
@@ -71,8 +71,9 @@ class Registry:
         data_folder: Path | None = None,
         catalogue: CatalogueStore | None = None,
         volatile: VolatileServices | None = None,
+        longest_pause_ms: int = LONGEST_PAUSE_MS,
     ) -> None:
-        """`volatile` are those of another registry, which ends them."""
+        """`volatile` are those of another registry, which ends them; `longest_pause_ms` as in `StatesExecution`."""
         self._config = config
         self._connections = StoredConnections(config, catalogue)
         self.volatile = volatile or VolatileServices(config, data_folder)
@@ -83,7 +84,7 @@ class Registry:
         self.posts = Posts(clock, config.http.allow)
         """Posts to HTTP endpoints."""
         self._engine: EngineSide | None = None
-        self._states = StatesExecution(clock, calls.states, self._answerer)
+        self._states = StatesExecution(clock, calls.states, self._answerer, longest_pause_ms)
         self._extra: OwnTasks | None = None
         self._http: HttpTasks | None = None
         self._services: AwsServices | None = None

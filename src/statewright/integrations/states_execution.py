@@ -62,7 +62,7 @@ _UNMODELLED: Final = frozenset(
     {"SerializationException", "InternalServerError", "ServiceUnavailable", "AccessDeniedException"}
 )
 """Error codes that the service model does not have, which SDKs report as their general exception."""
-_LONGEST_PAUSE_MS: Final = 3_600_000
+LONGEST_PAUSE_MS: Final = 3_600_000
 """The ends of children in this process are announced; polling only finds ends whose announcement was missed."""
 
 _LONGEST_EXPRESS_PAUSE_MS: Final = 30_000
@@ -71,7 +71,15 @@ _LONGEST_EXPRESS_PAUSE_MS: Final = 30_000
 class StatesExecution:
     """Executes calls to Step Functions itself."""
 
-    def __init__(self, clock: Clock, invoke: Invoke, engine: Callable[[], EngineOfStates]) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        invoke: Invoke,
+        engine: Callable[[], EngineOfStates],
+        longest_pause_ms: int = LONGEST_PAUSE_MS,
+    ) -> None:
+        """`longest_pause_ms`: between two looks at a child that may end in another process, unannounced."""
+        self._longest_pause_ms = longest_pause_ms
         self._clock = clock
         self._invoke = invoke
         self._engine = engine
@@ -220,7 +228,7 @@ class StatesExecution:
             return Succeeded(described) if answer["status"] == "SUCCEEDED" else job_failed(described)
 
         # After a takeover another process may run the EXPRESS child, whose end is announced to that one alone.
-        longest_ms = _LONGEST_EXPRESS_PAUSE_MS if is_express else _LONGEST_PAUSE_MS
+        longest_ms = min(_LONGEST_EXPRESS_PAUSE_MS, self._longest_pause_ms) if is_express else self._longest_pause_ms
         self._follower.follow(task, poll, lambda: self._stop(arn), name=arn, longest_ms=longest_ms)
 
     async def _stop(self, arn: str) -> None:

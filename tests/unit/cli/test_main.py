@@ -34,7 +34,7 @@ def test_help_lists_the_commands_of_this_version(statewright: Run, arguments: tu
         "Run a server:": ["dev", "deploy", "serve", "backup", "restore", "move", "doctor", "setup"],
         "Look into a server:": [
             "console", "execution", "machine", "map-run", "function", "api", "queue", "topic", "table", "object",
-            "schedule", "limit", "metrics", "alarm",
+            "schedule", "limit", "metrics", "alarm", "nodes",
         ],
         "Tools:": ["env", "aws", "completion"],
     }  # fmt: skip

@@ -20,6 +20,7 @@ SERVICE: Final = Service(
         "limits",
         "forks",
         "console_sessions",
+        "nodes",
     ),
     protocols=(JSON,),
     target="Statewright",

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     import asyncio
 
     from statewright.config import Config
+    from statewright.hosting.options import Ready
     from statewright.projects.deploy.calls import Call
     from statewright.projects.deploy.deployment import Deployment, Result
     from statewright.projects.resources import Finding, Project, Resource
-    from statewright.server import Ready
 
 DATA_FOLDER: Final = ".statewright"
 SETTINGS_FILE: Final = "statewright.toml"
@@ -101,7 +101,7 @@ def dev(
     from statewright.cli.serving.deploy import parameters_of
     from statewright.cli.serving.serve import config_of, timeouts_of_environment, warn_of_readers
     from statewright.errors import StoreError
-    from statewright.server import CannotServe, ServerOptions
+    from statewright.hosting.options import CannotServe, ServerOptions
     from statewright.server import serve as run_server
 
     root = Path(folder)

@@ -27,6 +27,10 @@ DATA_FOLDER: Final = ".statewright"
 SETTINGS_FILE: Final = "statewright.toml"
 OLDEST_PYTHON: Final = (3, 11)
 HEALTH_SECONDS: Final = 2.0
+NODES_SECONDS: Final = 10.0
+"""For a node to answer which nodes there are: longer than the home takes to move."""
+MOST_CLOCK_MS: Final = 500
+"""By which the clock of a node may differ from the database's without a word."""
 
 _MARKS: Final[dict[str, tuple[str, Tone]]] = {"ok": ("✓", "ok"), "note": ("○", "wait"), "problem": ("✗", "fail")}
 
@@ -85,6 +89,8 @@ def examine(data: Path, settings: str | None, endpoint: str | None) -> Iterator[
         yield Check("settings", "problem", problem.message, f"correct {settings or SETTINGS_FILE}")
     server = check_server(endpoint)
     yield server
+    if server.facts.get("node"):
+        yield check_nodes(endpoint, server.facts["node"])
     if config is not None:
         yield check_settings(config, settings)
         yield check_credentials(config, Path(settings or SETTINGS_FILE))
@@ -203,6 +209,7 @@ def check_server(option: str | None) -> Check:
     facts["lagging"] = found.get("lagging", [])
     facts["ray"] = found.get("ray")
     facts["logExport"] = found.get("log_export")
+    facts["node"] = found.get("node")
     if found.get("store") == "damaged":
         return Check("server", "problem", f"{where}: its store is damaged", "stop it and restore a backup", facts)
     if found["status"] == "no lease":
@@ -212,12 +219,45 @@ def check_server(option: str | None) -> Check:
         hint = "see the server's log for the reason; calls that need bytes of the bucket get 503 meanwhile"
         return Check("server", "problem", f"{where}: it cannot use its bucket", hint, facts)
     words = f"{where}, version {found.get('version')}, {found['status']}"
+    if found.get("node"):
+        words += f", node {found['node']} of a cluster"
+    if found["status"] == "no home":
+        hint = "another node takes it within seconds; if none does, see the logs of the nodes"
+        return Check("server", "problem", f"{words}: no node has the home", hint, facts)
     if found["status"] == "standby":
         waits = "the store does not answer" if found.get("store") == "unavailable" else "another server has the store"
         return Check("server", "note", f"{words}: {waits}", "name the other server: --endpoint", facts)
     if found.get("version") != __version__:
         return Check("server", "note", words, f"these commands are of version {__version__}", facts)
     return Check("server", "ok", words, facts=facts)
+
+
+def check_nodes(option: str | None, asked: str) -> Check:
+    """Check the nodes of the cluster: whether each answers the home, and whether its clock is right."""
+    from statewright.cli.client import OWN_SERVICE, Server
+
+    try:
+        with Server(option, service=OWN_SERVICE, answer_seconds=NODES_SECONDS) as server:
+            found = server.call("list_nodes")["nodes"]
+    except Stop as problem:
+        words = f"the node {asked} does not say which nodes there are: {problem.message}"
+        return Check("nodes", "problem", words, problem.hint, {"nodes": []})
+    facts = {"nodes": found}
+    words = "; ".join(
+        f"{one['name']} at {one['address']}, {count_words(one['cells'], 'cell')}"
+        + (", the home" if one["isHome"] else "")
+        + (f", clock {one['clockAheadMs']:+,} ms" if "clockAheadMs" in one else "")
+        for one in found
+    )
+    silent = [one["name"] for one in found if not one.get("isAnswering", True)]
+    if silent:
+        hint = "see whether the node with the home reaches their addresses: --advertise"
+        return Check("nodes", "problem", f"{words}; no answer from {', '.join(silent)}", hint, facts)
+    wrong = [one["name"] for one in found if abs(one.get("clockAheadMs", 0)) > MOST_CLOCK_MS]
+    if wrong:
+        hint = "set them, with NTP for example: nodes refuse calls of others that differ by more than 30 s"
+        return Check("nodes", "note", f"{words}; the clocks of {', '.join(wrong)} are wrong", hint, facts)
+    return Check("nodes", "ok", words, facts=facts)
 
 
 def _health(endpoint: str) -> dict[str, Any]:

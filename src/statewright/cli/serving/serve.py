@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from statewright.api.http.connections import ConnectionTimeouts
     from statewright.assembly import System
     from statewright.config import Config
+    from statewright.hosting.options import NodeOptions, Ready, ServerOptions
     from statewright.hosting.standby import Waiting
-    from statewright.server import Ready, ServerOptions
 
 SETTINGS_FILE = "statewright.toml"
 ISOLATIONS = ("auto", "none", "hardened", "namespaces")
@@ -25,6 +25,8 @@ ISOLATIONS = ("auto", "none", "hardened", "namespaces")
 SCALES = ("STATEWRIGHT_TIME_SCALE", "SFN_WAIT_SCALE", "WAIT_TIME_SCALE")
 """Variables that set the scale of waits, the first that is set; people know the others from other tools."""
 
+MOST_CELLS = 512
+"""`stores.ids.MOST_CELLS`, likewise."""
 BUCKET = "STATEWRIGHT_BUCKET"
 """The variable that names the bucket where the command line does not."""
 
@@ -79,6 +81,25 @@ def _store_name(_context: click.Context, _parameter: click.Parameter, value: str
     is_flag=True,
     help="Of two servers on one PostgreSQL: wait while the other has the store, take over, wait again when it is lost.",
 )
+@click.option(
+    "--node",
+    "node_name",
+    metavar="NAME",
+    help="Be one of several servers on one PostgreSQL, by this name: any of them answers any call.",
+)
+@click.option(
+    "--advertise",
+    metavar="URL",
+    help="With --node: the address at which the other nodes reach this one; default: that of its port.",
+)
+@click.option(
+    "--cells",
+    type=click.IntRange(2, MOST_CELLS),
+    metavar="N",
+    default=32,
+    show_default=True,
+    help="With --node: the cells of a cluster that this node begins. They are spread over its nodes, for ever so many.",
+)
 @click.option("--time-scale", type=float, metavar="N", help="Waits and back-offs take N times as long; 0 skips them.")
 @click.option(
     "--origin",
@@ -126,6 +147,9 @@ def serve(
     settings: str | None,
     mock_config: str | None,
     standby: bool,
+    node_name: str | None,
+    advertise: str | None,
+    cells: int,
     time_scale: float | None,
     origins: tuple[str, ...],
     isolation: str | None,
@@ -144,32 +168,29 @@ def serve(
       statewright serve --data /var/lib/statewright --log json
       statewright serve --store postgresql://statewright@db.example/statewright
       statewright serve --store postgresql://statewright@db.example/statewright --standby
+      statewright serve --store postgresql://statewright@db.example/statewright --node a --advertise http://10.0.0.5:4566
       statewright serve --store postgresql://statewright@db.example/statewright --bucket s3://name/prefix
       statewright serve --mock-config MockConfigFile.json
     """
     import os
 
-    from statewright.api.guard import is_origin
     from statewright.cli.serving import logs
     from statewright.errors import StoreError
-    from statewright.server import CannotServe, ServerOptions
+    from statewright.hosting.options import CannotServe, ServerOptions
     from statewright.server import serve as run_server
 
     logs.configure(log_format, log_level)
     lines = _Lines(form == "json")
-    for origin in origins:
-        if not is_origin(origin):
-            raise Stop(USAGE, f"--origin {origin} is not an origin such as http://localhost:3000")
-
+    check_origins(origins)
+    node = node_of(node_name, advertise, cells, mock_config)
     config = config_of(settings, limits, time_scale, isolation)
     warn_of_readers(config, Path(settings or SETTINGS_FILE))
     options = ServerOptions(
         host, port, Path(data), store, config, frozenset(origins), timeouts_of_environment(),
-        bucket or os.environ.get(BUCKET) or config.bucket, standby,
+        bucket or os.environ.get(BUCKET) or config.bucket, standby, node,
     )  # fmt: skip
-    options = with_mocks(options, mock_config)
     try:
-        run_server(options, lines.ready, lines.standby)
+        run_server(with_mocks(options, mock_config), lines.ready, lines.standby)
     except CannotServe as problem:
         raise Stop(FAILED, str(problem)) from None
     except StoreError as problem:
@@ -188,6 +209,8 @@ class _Lines:
     def ready(self, ready: Ready) -> None:
         """Report that the server serves."""
         facts = {"endpoint": ready.endpoint, "console": ready.console, "data": ready.place}
+        if ready.node is not None:
+            facts["node"] = ready.node
         self._print("ready", {**facts, "handlers": ready.isolation, "pid": ready.pid}, ready.lines)
 
     def standby(self, waiting: Waiting) -> None:
@@ -202,6 +225,41 @@ class _Lines:
             for line in lines:
                 self._printer.line(line)
         self._printer.flush()
+
+
+def check_origins(origins: Sequence[str]) -> None:
+    """Check the origins of web pages that may call. Raises: Stop."""
+    from statewright.api.guard import is_origin
+
+    for origin in origins:
+        if not is_origin(origin):
+            raise Stop(USAGE, f"--origin {origin} is not an origin such as http://localhost:3000")
+
+
+def node_of(name: str | None, advertise: str | None, cells: int, mock_config: str | None) -> NodeOptions | None:
+    """The options of a node; None for a server that is alone. Raises: Stop."""
+    from urllib.parse import urlsplit
+
+    from statewright.hosting.options import NODE_NAME, NodeOptions
+
+    if name is None:
+        if advertise is not None:
+            raise Stop(USAGE, "--advertise is the address of a node: name it with --node.")
+        return None
+    if mock_config is not None:
+        raise Stop(USAGE, "--mock-config is for a server that is alone, not for a node of a cluster.")
+    if not NODE_NAME.fullmatch(name):
+        raise Stop(USAGE, f"--node {name!r} is no name for a node: 1 to 63 letters, digits, '-', '_' and '.'.")
+    if advertise is not None:
+        try:
+            url = urlsplit(advertise)
+            is_address = url.scheme == "http" and url.hostname is not None and url.port is not None
+        except ValueError:
+            is_address = False
+        if not is_address or url.path.rstrip("/") or url.query or url.username is not None:
+            raise Stop(USAGE, f"--advertise {advertise} is not an address such as http://10.0.0.5:4566.")
+        advertise = advertise.rstrip("/")
+    return NodeOptions(name, advertise, cells)
 
 
 def with_mocks(options: ServerOptions, mock_config: str | None) -> ServerOptions:
@@ -233,7 +291,7 @@ def with_mocks(options: ServerOptions, mock_config: str | None) -> ServerOptions
 
 async def _without_mocks(system: System) -> None:
     """Refuse executions of test cases that still run: their tasks would call services. Raises: CannotServe."""
-    from statewright.server import CannotServe
+    from statewright.hosting.options import CannotServe
     from statewright.simulator.served_mocks import open_case
 
     problem = await open_case(system)

@@ -11,8 +11,8 @@ from statewright import server
 from statewright.cli.serving import dev
 from statewright.cli.serving.dev import Loader
 from statewright.config import Config
+from statewright.hosting.options import CannotServe, Ready
 from statewright.projects.deploy.calls import CallRefused
-from statewright.server import CannotServe
 from tests.unit.cli.conftest import Run
 from tests.unit.cli.stub_server import PREFIX
 
@@ -114,7 +114,7 @@ def test_the_command(statewright: Run, folder: Path, monkeypatch: pytest.MonkeyP
 
     def serve(options: Any, on_ready: Any) -> None:
         given.append(options)
-        on_ready(server.Ready("http://127.0.0.1:9", "x", 1))
+        on_ready(Ready("http://127.0.0.1:9", "x", 1))
 
     monkeypatch.setattr(server, "serve", serve)
     assert statewright("dev").code == 0

@@ -121,6 +121,37 @@ def test_a_server_and_its_standby(monkeypatch: pytest.MonkeyPatch, status: str, 
     assert found.message.endswith(said)
 
 
+def node(name: str, **more: object) -> dict[str, object]:
+    return {"name": name, "address": f"http://{name}:4566", "isHome": name == "a", "cells": 16, **more}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "status", "said"),
+    [
+        (
+            [node("a", isAnswering=True, clockAheadMs=-500), node("b", isAnswering=True)],
+            "ok",
+            "a at http://a:4566, 16 cells, the home, clock -500 ms; b at http://b:4566, 16 cells",
+        ),
+        ([node("a", clockAheadMs=501), node("b", clockAheadMs=-501)], "note", "; the clocks of a, b are wrong"),
+        ([node("a", clockAheadMs=900), node("b", isAnswering=False)], "problem", "; no answer from b"),
+    ],
+)
+def test_the_nodes_of_a_cluster(monkeypatch: pytest.MonkeyPatch, nodes: object, status: str, said: str):
+    monkeypatch.setattr("statewright.cli.client.Server.call", lambda *_: {"nodes": nodes})
+    found = doctor.check_nodes(NOBODY, "a")
+    assert (found.status, found.message.endswith(said), found.facts["nodes"]) == (status, True, nodes)
+
+
+def test_a_node_whose_cluster_has_no_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    health = {"version": __version__, "status": "no home", "operations": {}, "node": "a", "cells": 1, "home": None}
+    monkeypatch.setattr(doctor, "_health", lambda _: health)
+    found = {one.name: one for one in doctor.examine(tmp_path, None, NOBODY)}
+    assert found["server"].status == found["nodes"].status == "problem"
+    assert found["server"].message.endswith("no home, node a of a cluster: no node has the home")
+    assert found["nodes"].message.startswith("the node a does not say which nodes there are: No Statewright server")
+
+
 def test_a_server_that_cannot_use_its_bucket(monkeypatch: pytest.MonkeyPatch):
     health = {"version": __version__, "status": "ok", "operations": {}, "store": "sound", "bucket": "ok"}
     monkeypatch.setattr(doctor, "_health", lambda _: health)

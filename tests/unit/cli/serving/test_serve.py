@@ -8,9 +8,9 @@ import pytest
 from statewright import server
 from statewright.cli.commands import run_command
 from statewright.errors import Unavailable
+from statewright.hosting.options import CannotServe, NodeOptions, Ready, ServerOptions
 from statewright.hosting.standby import Waiting
 from statewright.limits import OPEN
-from statewright.server import CannotServe, ServerOptions
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def served(monkeypatch, tmp_path):
         if options.standby:
             on_standby(Waiting("http://127.0.0.1:9", "x", 1, "pid 7 on one"))
         given.append(options)
-        on_ready(server.Ready("http://127.0.0.1:9", "x", 1))
+        on_ready(Ready("http://127.0.0.1:9", "x", 1))
 
     monkeypatch.setattr(server, "serve", serve)
     monkeypatch.setattr("statewright.cli.serving.logs.configure", lambda _form, _level: None)
@@ -132,3 +132,47 @@ def test_a_server_that_cannot_start(served, monkeypatch, capsys, problem, said):
 def test_nobody_listens_beyond_loopback_without_credentials():
     with pytest.raises(CannotServe, match=r"refusing to listen on 0\.0\.0\.0 without credentials"):
         server.serve(ServerOptions(host="0.0.0.0", port=0), lambda _line: None)
+
+
+def test_a_node_by_its_name_and_address(served, capsys):
+    command = ["serve", "--store", "postgresql://db/statewright", "--node", "a.b-1"]
+    assert run_command([*command, "--advertise", "http://10.0.0.5:4566/", "--cells", "8"]) == 0
+    assert served[0].node == NodeOptions("a.b-1", "http://10.0.0.5:4566", 8)
+    assert run_command(command) == 0
+    assert served[1].node == NodeOptions("a.b-1", None, 32)
+    assert run_command(["serve"]) == 0
+    assert served[2].node is None
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--node", "no name"], "is no name for a node"),
+        (["--node", ""], "is no name for a node"),
+        (["--node", "c", "--advertise", "10.0.0.5:4566"], "is not an address such as http://10.0.0.5:4566"),
+        (["--node", "c", "--advertise", "https://one:4566"], "is not an address"),
+        (["--node", "c", "--advertise", "http://one"], "is not an address"),
+        (["--node", "c", "--advertise", "http://one:4566/path"], "is not an address"),
+        (["--node", "c", "--advertise", "http://one:99999"], "is not an address"),
+        (["--advertise", "http://10.0.0.5:4566"], "name it with --node"),
+        (["--node", "c", "--mock-config", "mocks.json"], "--mock-config is for a server that is alone"),
+        (["--node", "c", "--cells", "1"], "1 is not in the range"),
+    ],
+)
+def test_options_that_make_no_node_are_refused(served, capsys, options, words):
+    assert run_command(["serve", "--store", "postgresql://db/statewright", *options]) == 2
+    assert words in capsys.readouterr().err
+    assert not served
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (ServerOptions(node=NodeOptions("a")), r"--node needs .* postgresql://"),
+        (ServerOptions(node=NodeOptions("a"), store="memory"), r"--node needs"),
+        (ServerOptions(node=NodeOptions("a"), store="postgresql://db/x", standby=True), "--standby is of no use"),
+    ],
+)
+def test_a_node_needs_a_store_that_servers_share(options, words):
+    with pytest.raises(CannotServe, match=words):
+        server.serve(options, lambda _: None)
