@@ -21,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE
 MEASURE := $(if $(COVERAGE),--cov --cov-report=,)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tables console console-vendor console-pictures demo demo-crash demo-standby storm soak fuzz test test-slow test-cells test-all test-python unit check conformance lint format bench lock clean
+.PHONY: help setup tables console console-vendor console-pictures demo demo-crash demo-standby demo-cluster storm soak fuzz test test-slow test-cells test-all test-python unit check conformance lint format bench lock clean
 
 help: ## List the tasks
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -62,6 +62,9 @@ demo-crash: $(DEMO_READY) ## Kill a server in the middle of its work, and compar
 
 demo-standby: $(STANDBY_READY) ## Kill the one of two servers that is at work, twice, and compare with an undisturbed run
 	@PYTHONPATH=. $(BIN)/python examples/standby_demo.py
+
+demo-cluster: $(STANDBY_READY) ## Kill one of three nodes under load, freeze one, add one, and compare with an undisturbed run
+	@PYTHONPATH=. $(BIN)/python examples/cluster_demo.py $(OPTIONS)
 
 # Fetches the packages of a lock file for Node.js into a folder; without npm the tests that need them are skipped.
 define NPM

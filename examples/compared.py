@@ -1,4 +1,5 @@
-"""Executions whose servers are killed, compared with undisturbed ones: shared by `crash_demo.py` and `standby_demo.py`.
+"""Executions whose servers are killed, compared with undisturbed ones: shared by `crash_demo.py`, `standby_demo.py`
+and `cluster_demo.py`.
 
 What is run (`Act`), the person who answers questions (`Approver`), how an execution ended (`End`), and the lines that
 say which of them ended otherwise than the undisturbed one.
@@ -21,6 +22,8 @@ HERE = Path(__file__).parent / "durable"
 ROLE = "arn:aws:iam::000000000000:role/demo"
 ACTIVITY = "arn:aws:states:us-east-1:000000000000:activity:approvals"
 MOST_SHOWN = 3
+MOST_SAID = 80
+"""How many characters of a text are shown."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +137,7 @@ def say(line: str) -> None:
 def show_expected(expected: Mapping[str, End]) -> None:
     """One line for each undisturbed execution."""
     for title, end in expected.items():
-        say(f"  {title:<10} {end.status:<10} {sum(n for _, n in end.events):>3} events   {end.said}")
+        say(f"  {title:<10} {end.status:<10} {sum(n for _, n in end.events):>3} events   {end.said[:MOST_SAID]}")
 
 
 def show_differences(found: Mapping[str, Sequence[End]], expected: Mapping[str, End]) -> int:
@@ -145,5 +148,5 @@ def show_differences(found: Mapping[str, Sequence[End]], expected: Mapping[str, 
         bad += len(ends) - same
         say(f"  {title:<10} {same} of {len(ends)} ended as the undisturbed one: {expected[title].status}")
         for end in [end for end in ends if end != expected[title]][:MOST_SHOWN]:
-            say(f"    but: {end.status} {end.said} {dict(end.events)}")
+            say(f"    but: {end.status} {end.said[: 10 * MOST_SAID]} {dict(end.events)}")
     return bad

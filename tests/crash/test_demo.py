@@ -80,7 +80,7 @@ def test_the_table_of_two_servers_shows_what_differs(
     good, bad = standby_demo.End("SUCCEEDED", "{}", ()), standby_demo.End("FAILED", "Why: because", ())
     monkeypatch.setattr(standby_demo, "ACTS", standby_demo.ACTS[:1])
     found = standby_demo.Found(
-        {"invoices": [good] * (kept - 1) + [good if ends == "good" else bad]}, ["3.1 s"], Counter(messages), [1, 2]
+        {"invoices": [good] * (kept - 1) + [good if ends == "good" else bad]}, Counter(messages), [1, 2], ["3.1 s"]
     )
     assert standby_demo.show(found, {"invoices": good}, 1.0) == int(said.startswith("✗"))
     assert said in capsys.readouterr().out

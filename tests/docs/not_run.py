@@ -74,6 +74,8 @@ NOT_RUN: Final = (
     NotRun("docs/high-availability.md", "", "lines of a log, and settings of other programs"),
     NotRun("docs/high-availability.md", "$ statewright serve", "needs PostgreSQL: tests/e2e/test_postgres.py"),
     NotRun("docs/high-availability.md", "$ curl", "needs PostgreSQL: tests/crash/test_standby_kill.py"),
+    NotRun("docs/cluster.md", "", "lines that make demo-cluster prints: tests/crash/test_cluster_demo.py"),
+    NotRun("docs/cluster.md", "$ statewright", "needs PostgreSQL: tests/e2e/test_nodes.py"),
     NotRun("docs/stacks.md", "$ export AWS_ENDPOINT_URL", "needs a template: tests/clients/stacks"),
     NotRun("docs/stacks.md", "$ cdk bootstrap", "needs the CDK: tests/clients/stacks/test_cdk.py"),
     NotRun("docs/stacks.md", "$ sam build", "needs the SAM CLI: tests/clients/stacks/test_sam.py"),

@@ -6,6 +6,8 @@ import time
 import boto3
 
 CALLS = os.environ.get("CALLS", "calls")
+LOOK_SECONDS = float(os.environ.get("LOOK_SECONDS", "0.2"))
+"""How long a look into a price list takes."""
 
 table = boto3.client("dynamodb")
 
@@ -18,6 +20,5 @@ def handler(event, context):
         UpdateExpression="ADD times :one",
         ExpressionAttributeValues={":one": {"N": "1"}},
     )
-    # A look into a price list that takes a moment.
-    time.sleep(0.2)
+    time.sleep(LOOK_SECONDS)
     return {"item": event["item"], "price": 10 * len(event["item"])}
