@@ -18,6 +18,7 @@ from tests.crash.test_clock_jumps import Wall
 from tests.deadlines import until
 from tests.e2e.conftest import ROLE, Command, Server, ended
 from tests.e2e.systems import zipped
+from tests.e2e.test_console_actions import asked
 from tests.postgres_server import server_or_skip
 
 Pair = tuple[Server, Server]
@@ -165,6 +166,48 @@ def test_answers_and_stops_reach_executions_elsewhere(pair: Pair) -> None:
     for execution in executions:
         home.client().stop_execution(executionArn=execution)
     assert sorted(ended(other.client(), one)["status"] for one in executions) == ["ABORTED"] + ["SUCCEEDED"] * 4
+
+
+def test_the_console_shows_and_answers_executions_of_all_nodes(pair: Pair, statewright: Command) -> None:
+    home, other = pair
+    url = home.client("sqs").create_queue(QueueName="asked")["QueueUrl"]
+    ask = {
+        "Type": "Task", "Resource": "arn:aws:states:::sqs:sendMessage.waitForTaskToken",
+        "Parameters": {"QueueUrl": url, "MessageBody.$": "$$.Task.Token"}, "End": True,
+    }  # fmt: skip
+    each = {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}, "StartAt": "Each"}
+    run = {"Type": "Map", "Label": "each", "ItemsPath": "$.items", "End": True}
+    branches = [
+        {"StartAt": "Ask", "States": {"Ask": ask}},
+        {"StartAt": "Map", "States": {"Map": {**run, "ItemProcessor": {**each, "States": {"Each": ask}}}}},
+    ]
+    arn = made(other, "shown", "Both", Both={"Type": "Parallel", "Branches": branches, "End": True})
+    executions = started(pair, arn, 4, input='{"items": [1]}')
+    at = {shown_by(node, execution, statewright) for node in pair for execution in executions}
+    assert at == {"a", "b"}
+    for node, execution in zip((other, home, home, other), executions, strict=True):
+        (task,) = asked(node, "run/waiting", arn=execution)["tasks"]
+        node.client().send_task_success(taskToken=task["token"], output="1")
+        assert asked(home, "run/waiting", arn=execution)["tasks"] == []
+        node.client().stop_execution(executionArn=execution)
+
+
+def shown_by(node: Server, execution: str, statewright: Command) -> str:
+    """The node that has an execution, which is shown whole by the console of this one."""
+    tasks = until(lambda: asked(node, "run/waiting", arn=execution)["tasks"], "a task that waits")
+    assert [one["state"] for one in tasks] == ["Ask"]
+    runs = until(lambda: node.client().list_map_runs(executionArn=execution)["mapRuns"], "a Map Run")
+
+    def has_child() -> bool:
+        found = asked(node, "map-run", arn=runs[0]["mapRunArn"])
+        return bool(found["mapRun"]["itemCounts"]["running"] == 1)
+
+    until(has_child, "a child execution")
+    assert json.loads(asked(node, "fork", arn=execution, state="Both")["input"]) == {"items": [1]}
+    where: str = asked(node, "run", arn=execution)["node"]
+    found = statewright("nodes", "--execution", execution, "--endpoint", node.url, "-o", "json").json["nodes"]
+    assert [one["name"] for one in found] == [where]
+    return where
 
 
 def test_an_execution_waits_for_its_child_and_a_map_run_writes_its_results(pair: Pair) -> None:

@@ -28,6 +28,8 @@ from statewright.payload import Json, JsonObject
 
 BEAT_MS: Final = 15_000
 """A line at least so often: a page that hears nothing for longer connects anew."""
+ELSEWHERE_MS: Final = 1_000
+"""Between two reads of an execution that runs at another node: this process hears nothing of its commits."""
 BUSY_LIST_PAUSE_MS: Final = 2_000
 """After a line that has pages read their lists again."""
 PROJECT_PAUSE_MS: Final = 500
@@ -52,13 +54,17 @@ class RunSubject:
     _kept: int | None = None
     _facts: tuple[Json, ...] = ()
     _is_gone: bool = False
+    _is_over: bool = False
 
     @property
     def wanted_ms(self) -> int:
         """See `Subject`."""
         if self._is_gone:
             return NEVER_MS
-        return 0 if self._read_ms is None or self.watch.last_event > self.event else self._read_ms + BEAT_MS
+        if self._read_ms is None or self.watch.last_event > self.event:
+            return 0
+        is_elsewhere = self._kept is not None and not self.hub.engine.cells.has(self._kept)
+        return self._read_ms + (ELSEWHERE_MS if is_elsewhere and not self._is_over else BEAT_MS)
 
     async def read(self) -> list[JsonObject]:
         """See `Subject`."""
@@ -74,6 +80,7 @@ class RunSubject:
             # The page reads the run, and watches it anew.
             self._is_gone = True
             return [{"subject": self.name, **found}]
+        self._is_over = found["head"]["status"] != "RUNNING"
         facts = (found["head"]["quarantine"], found["head"]["redriveCount"])
         is_new = found["to"] > self.event or (self._facts != facts and bool(self._facts))
         self._facts = facts

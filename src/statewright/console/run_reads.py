@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from statewright.api.own.nodes import node_of
+from statewright.arn import EXECUTION, parse_arn
 from statewright.console import payloads
 from statewright.console.asked import Answer, Asked, File, needed, number
 from statewright.console.context import Console
@@ -22,9 +24,11 @@ _MEMBERS: Final = frozenset({
 
 
 async def run(console: Console, asked: Asked) -> JsonObject:
-    """One execution, as `Runs.view` returns it."""
+    """One execution, as `Runs.view` returns it, and the `node` that has it; null for a server that is alone."""
     arn = needed(asked.given, "arn")
-    return await console.source_of(arn).view(arn)
+    found = await console.source_of(arn).view(arn)
+    node = await node_of(console.app_of_run(arn), arn) if parse_arn(arn).kind == EXECUTION else None
+    return {**found, "node": node}
 
 
 async def run_payload(console: Console, asked: Asked) -> JsonObject:

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from statewright.console.hub import LIST_PAUSE_MS, MOST_CHANGES, PAUSE_MS, Hub
-from statewright.console.live import BEAT_MS, POLLED, live
+from statewright.console.live import BEAT_MS, ELSEWHERE_MS, POLLED, live
 from statewright.console.project import Problem, ProjectBoard
 from statewright.console.subjects import PolledSubject, Polls
+from statewright.engine.cells import Cells
 from statewright.engine.dispatch import Succeeded
 from statewright.engine.executions.views import StatusChange
 from statewright.errors import ApiError
@@ -23,6 +24,26 @@ from tests.thoroughness import examples
 from tests.unit.api.apps import app_of
 from tests.unit.console.live_pages import Model, Page, asked, begin_busy, console_of
 from tests.unit.engine.running import Rig, machine, passing, task, wait
+
+
+def test_a_page_follows_an_execution_of_another_node(monkeypatch):
+    async def main(clock: VirtualClock) -> None:
+        rig = await Rig(clock).up()
+        # As at a node without the cell: its engine tells of no commits.
+        monkeypatch.setattr(rig.engine.history_log, "follow", lambda _: lambda: None)
+        monkeypatch.setattr(Cells, "has", lambda *_: False)
+        arn = await begin_busy(rig)
+        page = Page(console_of(rig), arn)
+        await page.read()
+        page.connect()
+        await rig.end(arn)
+        await clock.sleep_until(clock.now_ms() + ELSEWHERE_MS + PAUSE_MS)
+        assert page.model == Model(await page.console.runs_of(arn).view(arn))
+        assert page.model.head["status"] == "SUCCEEDED"
+        await page.leave()
+        await rig.down()
+
+    run_virtual(main)
 
 
 @settings(max_examples=examples(40), deadline=None)

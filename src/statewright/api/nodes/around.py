@@ -37,7 +37,7 @@ from statewright.api.nodes.peers import (
     owner,
 )
 from statewright.api.nodes.ranges import read_in_ranges, reads_object
-from statewright.api.nodes.rules import Rule, may_repeat, rule_of, shard_of
+from statewright.api.nodes.rules import OWN, Rule, may_repeat, rule_of, shard_of
 from statewright.api.operations import STATES, App, Call, Run, waits_for_events
 from statewright.clock import Clock
 from statewright.errors import ApiError, StoreError, Unavailable
@@ -109,9 +109,9 @@ class NodeRouter:
     async def _place_of(self, call: Call, request: Json) -> _Place | None:
         """The place where a call runs; `None` for the application that was asked."""
         home = None if self._is_home_app else self._home
-        if call.service != STATES:
+        if call.service not in (STATES, OWN):
             return None if _is_plain_invocation(call, request) else home
-        rule = rule_of(call.operation)
+        rule = rule_of(call.operation, call.service)
         if rule is Rule.HERE:
             return None
         if rule is Rule.HOME:

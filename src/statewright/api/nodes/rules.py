@@ -1,7 +1,7 @@
 """The table of the places where operations of Step Functions run, in a cluster.
 
-The services besides it run at the home. A test compares the table with the operations that are registered: an
-operation without a rule would run at the home.
+The services besides it run at the home, but for one operation of Statewright's own. A test compares the table with the
+operations that are registered: an operation without a rule would run at the home.
 """
 
 from __future__ import annotations
@@ -17,6 +17,10 @@ from statewright.stores.ids import shard_of_id
 
 if TYPE_CHECKING:
     from statewright.engine.engine import Engine
+
+
+OWN: Final = "statewright"
+"""Statewright's own service."""
 
 
 class Rule(Enum):
@@ -74,6 +78,9 @@ RULES: Final = {
 }
 """Rules by operation."""
 
+OWN_ON_EXECUTIONS: Final = frozenset({"ListWaitingTasks"})
+"""Operations of Statewright's own service with the rule `EXECUTION`; its others run at the home."""
+
 REPEATABLE: Final = frozenset(
     {"DescribeMapRun", "SendTaskFailure", "SendTaskHeartbeat", "SendTaskSuccess", "StopExecution"}
 )
@@ -86,8 +93,10 @@ _NO_READS: Final = frozenset({("states", "GetActivityTask")})
 """Operations that are named like reads and take something away."""
 
 
-def rule_of(operation: str) -> Rule:
-    """The rule of an operation of `states`."""
+def rule_of(operation: str, service: str = "states") -> Rule:
+    """The rule of an operation of `states`, or of Statewright's own service."""
+    if service == OWN:
+        return Rule.EXECUTION if operation in OWN_ON_EXECUTIONS else Rule.HOME
     return RULES.get(operation, Rule.HOME)
 
 

@@ -21,6 +21,7 @@ SERVICE: Final = Service(
         "forks",
         "console_sessions",
         "nodes",
+        "waiting",
     ),
     protocols=(JSON,),
     target="Statewright",

@@ -10,8 +10,9 @@ from statewright.cli.table import print_table
 
 
 @click.command(short_help="Show the nodes of a cluster.")
+@click.option("--execution", metavar="ARN", help="Show only the node that has this execution.")
 @server_options
-def nodes(form: str, endpoint: str | None) -> None:
+def nodes(form: str, endpoint: str | None, execution: str | None) -> None:
     """Show the living nodes of a cluster, the address of each, and how many cells it has. Any of them may be asked.
 
     CLOCK is how far a node's clock is ahead of the database's, or behind it; without it, the node does not answer.
@@ -24,7 +25,8 @@ def nodes(form: str, endpoint: str | None) -> None:
       statewright nodes --endpoint http://10.0.0.5:4566 -o json
     """
     with Server(endpoint, service=OWN_SERVICE) as server:
-        found = server.call("list_nodes")["nodes"]
+        given = {"executionArn": execution} if execution is not None else {}
+        found = server.call("list_nodes", **given)["nodes"]
     if form == "json":
         stdout().json({"nodes": found})
     elif form == "table":
@@ -34,6 +36,8 @@ def nodes(form: str, endpoint: str | None) -> None:
         ]
         if rows:
             print_table(stdout(), ("NODE", "ADDRESS", "CELLS", "IN MEMORY", "CLOCK", ""), rows)
+        elif execution is not None:
+            stderr().line(("No node of a cluster has it at present.", "idle"))
         else:
             stderr().line(("This server is alone. See docs/cluster.md for several on one PostgreSQL.", "idle"))
     else:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from statewright.api.operations import Call, perform
 from statewright.console.asked import Asked, needed
 from statewright.console.context import Console
-from statewright.engine.executions.tokens import WaitingTask
 from statewright.payload import JsonObject
 
 MOST_TASKS: Final = 100
@@ -25,21 +25,19 @@ async def run_waiting(console: Console, asked: Asked) -> JsonObject:
     """
     arn = needed(asked.given, "arn")
     app = console.app_of_run(arn)
-    found = await app.engine.waiting_tasks(arn)
+    # By the operation, which is answered by the node that has the execution.
+    call = Call("statewright", "ListWaitingTasks", asked.request_id, access_key=asked.caller.access_key or None)
+    found = (await perform(app, call, {"executionArn": arn}))["tasks"]
     shown = [_shown(one, may_answer=asked.caller.may_write) for one in found[:MOST_TASKS]]
     return {"tasks": shown, "count": len(found), "nowMs": app.clock.now_ms()}
 
 
-def _shown(task: WaitingTask, *, may_answer: bool) -> JsonObject:
+def _shown(task: JsonObject, *, may_answer: bool) -> JsonObject:
     return {
-        "state": task.state,
-        "event": task.entered_event,
-        "resource": task.resource,
-        "isActivity": task.is_activity,
-        "isStarted": task.is_started,
-        "timeoutMs": task.timeout_ms or None,
-        "heartbeatMs": task.heartbeat_ms or None,
-        "token": task.token if may_answer else None,
+        **task,
+        "timeoutMs": task["timeoutMs"] or None,
+        "heartbeatMs": task["heartbeatMs"] or None,
+        "token": task["token"] if may_answer else None,
     }
 
 

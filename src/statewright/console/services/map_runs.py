@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from statewright.api.operations import App
+from statewright.api.operations import App, Call, perform
 from statewright.arn import MAP_RUN, parse_arn
 from statewright.background import in_thread
 from statewright.console.asked import Asked, Given, needed, number
@@ -144,8 +144,9 @@ async def map_run(console: Console, asked: Asked) -> JsonObject:
     """`{mapRun, parent, ..., errors, concurrency}`; `mapRun` is as DescribeMapRun shows it."""
     arn = needed(asked.given, "arn")
     app = _app_of(console, arn)
-    engine = app.engine
-    shown = await engine.map_runs.describe(arn)
+    # By the operation, which is answered by the node that has the Map Run.
+    by = Call("states", "DescribeMapRun", asked.request_id, access_key=asked.caller.access_key or None)
+    shown = await perform(app, by, {"mapRunArn": arn})
     found = await _found(app, arn)
     state, head = found.state, found.head
     now_ms = app.clock.now_ms()

@@ -10,7 +10,8 @@
  * @typedef {{head: any, drawing: any, definition: any, states: State[], visits: Visit[], length: number,
  *   typeOf: (event: number) => string, msOf: (event: number) => number, visitOf: (event: number) => number,
  *   timeAt: (event: number) => number, endMs: number, edges: Map<string, number[]>, byName: Map<string, State>,
- *   times: number[], core: Parts}} Run  `core` is another object after each delta, and the same while only time goes on
+ *   times: number[], core: Parts, node: string | null}} Run  `core` is another object after each delta, and the same while
+ *   only time goes on; `node` is the node of the cluster that had the execution when it was read
  * @typedef {'ok' | 'fail' | 'run' | 'wait' | 'caught' | 'idle'} Tone
  * @typedef {{tone: Tone, begun: number, done: number, running: number, visit: Visit | null}} Look
  */
@@ -18,7 +19,8 @@
 /**
  * What a run is made of; it grows with every delta. Events, visits and states are added to, never replaced.
  * @typedef {{head: any, drawing: any, definition: any, statuses: string[], types: string[], states: State[], visits: Visit[],
- *   kinds: number[], times: number[], owners: number[], edges: Map<string, number[]>, byName: Map<string, State>, nowMs: number}} Parts
+ *   kinds: number[], times: number[], owners: number[], edges: Map<string, number[]>, byName: Map<string, State>, nowMs: number,
+ *   node: string | null}} Parts
  */
 
 /** @param {any} document  as the server's read `run` returns it @returns {Run} */
@@ -33,7 +35,7 @@ export function makeRun(document) {
   /** @type {Parts} */
   const parts = {
     head: document.head, drawing: document.drawing, definition: document.definition, statuses: document.statuses, types: [], states,
-    visits: [], kinds: [], times: [], owners: [], edges: new Map(), byName: new Map(states.map((state) => [state.name, state])), nowMs: 0,
+    visits: [], kinds: [], times: [], owners: [], edges: new Map(), byName: new Map(states.map((state) => [state.name, state])), nowMs: 0, node: document.node ?? null,
   };
   add(parts, { ...document, to: document.events.type.length });
   return shaped(parts);
@@ -63,7 +65,7 @@ function shaped(parts) {
   const lastMs = length ? times[length - 1] : 0;
   const run = {
     head: parts.head, drawing: parts.drawing, definition: parts.definition, states: parts.states, visits: parts.visits, length,
-    edges: parts.edges, byName: parts.byName, core: parts, times,
+    edges: parts.edges, byName: parts.byName, core: parts, times, node: parts.node,
     typeOf: (/** @type {number} */ event) => parts.types[kinds[within(event)]],
     msOf: (/** @type {number} */ event) => (length ? times[within(event)] : 0),
     visitOf: (/** @type {number} */ event) => (length ? owners[within(event)] : -1),

@@ -87,7 +87,7 @@ function Head(props) {
       ${fact('Duration', duration(head.endedMs === null ? run.endMs : head.endedMs - head.startedMs), head.status === 'RUNNING' ? 'so far' : '')}
       ${fact('Transitions', count(head.transitions))}${fact('Retries', count(head.retries))}
       ${fact('History', head.events.toLocaleString('en-GB'), 'events')}${fact('Cost in the cloud', dollars(head.usd), 'estimate')}
-      ${head.redriveCount ? fact('Redrives', head.redriveCount) : null}</dl></header>`;
+      ${head.redriveCount ? fact('Redrives', head.redriveCount) : null}${run.node ? fact('Node', run.node) : null}</dl></header>`;
 }
 
 /** Says a change of the status once, to those who do not see the badge. @param {{name: string, status: string}} props */

@@ -41,7 +41,7 @@ NUDGE_SECONDS: Final = 0.5
 HELLO_SECONDS: Final = 1.0
 """For a node to say how it is."""
 TOLD: Final = ("executionsInMemory", "clockAheadMs")
-"""Its own report, for `ListNodes`."""
+"""Members of that answer which `ListNodes` shows."""
 HAND_OVER_MS: Final = 5_000
 """For the steps at hand of a cell to be written, before it goes."""
 AT_ONCE: Final = 4
@@ -173,7 +173,7 @@ class NodeCells:
         ]
 
     async def _told(self, peer: Peer) -> JsonObject | None:
-        """The report of a node; None if it does not answer."""
+        """The answer of a node to the question how it is; None if it does not answer."""
         if peer.name == self._own.name:
             return await self.hello()
         try:
@@ -184,7 +184,7 @@ class NodeCells:
         return found if status == DONE and isinstance(found, dict) else None
 
     async def hello(self) -> JsonObject:
-        """The report of this node, without the difference of its clock while the database does not answer."""
+        """The answer of this node; without the difference of its clock while the database does not answer."""
         found: JsonObject = {"name": self._own.name, "incarnation": self._membership.incarnation}
         found["executionsInMemory"] = self._in_memory()
         with contextlib.suppress(StoreError):

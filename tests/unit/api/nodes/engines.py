@@ -10,6 +10,7 @@ from statewright.api.nodes.around import NodeRouter
 from statewright.api.operations import App
 from statewright.config import Config
 from statewright.engine.executions.status_changes import StatusChanges
+from statewright.engine.executions.tokens import WaitingTask
 from statewright.errors import ApiError, StoreError
 from statewright.stores.ids import cell_shard, first_id
 from statewright.stores.protocol import OutboxRow
@@ -70,6 +71,10 @@ class FakeEngine:
     async def stop_execution(self, arn: str, error: str | None, cause: str | None) -> int:
         self._note("stop", arn)
         return 1_700_000_000_000
+
+    async def waiting_tasks(self, arn: str) -> list[Any]:
+        self._note("waiting", arn)
+        return [WaitingTask("S", 2, token(SHARD), "r", False, True, 0, 9)]
 
     async def task_succeeded(self, given: str, output: str, completed: Any = None) -> None:
         self._note("succeeded", given, output, completed)

@@ -63,6 +63,25 @@ def test_calls_on_an_execution_run_where_its_cell_is():
     asyncio.run(test())
 
 
+def test_the_tasks_that_wait_are_listed_where_the_cell_is():
+    async def test() -> None:
+        async with three() as (nodes, engines):
+            by, request = call_of("ListWaitingTasks", "statewright"), {"executionArn": execution(SHARD)}
+            for app in [app for node in nodes for app in (node.apps.worker, node.apps.home) if app is not None]:
+                assert await perform(app, by, request) == {
+                    "tasks": [
+                        {
+                            "state": "S", "event": 2, "resource": "r", "isActivity": False, "isStarted": True,
+                            "timeoutMs": 0, "heartbeatMs": 9, "token": token(SHARD),
+                        }
+                    ]
+                }  # fmt: skip
+            assert engines[1][0].done == [("waiting", execution(SHARD))] * 4
+            assert sum(len(engine.done) for pair in engines for engine in pair) == 4
+
+    asyncio.run(test())
+
+
 def test_tokens_go_with_the_completion_of_the_row_that_asks():
     async def test() -> None:
         async with three() as (nodes, engines):

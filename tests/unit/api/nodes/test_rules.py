@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from statewright.api.nodes.rules import RULES, Rule, may_repeat, rule_of
+from statewright.api.nodes.rules import OWN_ON_EXECUTIONS, RULES, Rule, may_repeat, rule_of
 from statewright.api.operations import registered
 
 
@@ -12,6 +12,12 @@ def test_every_operation_has_a_rule():
 
 def test_what_has_no_rule_runs_at_the_home():
     assert rule_of("NoSuchOperation") is Rule.HOME
+
+
+def test_operations_of_statewrights_own_run_at_the_home_but_for_those_on_executions():
+    rules = {name: rule_of(name, "statewright") for name in registered("statewright")}
+    assert {name for name, rule in rules.items() if rule is not Rule.HOME} == OWN_ON_EXECUTIONS
+    assert {rules[name] for name in OWN_ON_EXECUTIONS} == {Rule.EXECUTION}
 
 
 @pytest.mark.parametrize(
