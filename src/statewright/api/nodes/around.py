@@ -40,7 +40,7 @@ from statewright.api.nodes.ranges import read_in_ranges, reads_object
 from statewright.api.nodes.rules import OWN, Rule, may_repeat, rule_of, shard_of
 from statewright.api.operations import STATES, App, Call, Run, waits_for_events
 from statewright.clock import Clock
-from statewright.errors import ApiError, StoreError, Unavailable
+from statewright.errors import ApiError, ElsewhereError, Unavailable
 from statewright.payload import Json
 from statewright.stores.ids import SHARD
 
@@ -49,6 +49,8 @@ SECONDS: Final = 60.0
 """For the answer of another node."""
 LONG_SECONDS: Final = 960.0
 """For that of an operation that waits, or runs a function or an EXPRESS execution to its end."""
+MOVING_SECONDS: Final = 0.05
+"""Longest wait for a cell that is coming to this process or leaves it, before it is looked for again."""
 _LONG: Final = frozenset({(STATES, "StartSyncExecution"), ("lambda", "Invoke")})
 UNANSWERED: Final = "Another node did not answer, so the call may have had its effect or not; try again."
 
@@ -94,7 +96,13 @@ class NodeRouter:
             return await run(request)
         place = await self._place_of(call, request)
         if place is None:
-            return await run(request)
+            try:
+                return await run(request)
+            except ElsewhereError as problem:
+                if self._is_home_app or problem.shard != SHARD:
+                    raise
+            # A start of a machine that needs the home since a moment ago.
+            place = self._home
 
         async def ask(given: Json) -> Json:
             try:
@@ -143,10 +151,9 @@ class NodeRouter:
             if app is not None:
                 try:
                     return await self._run_in_process(app, call, request, run)
-                except StoreError as problem:
-                    # The cell has left before the operation had its turn; a subclass says more.
-                    if type(problem) is not StoreError or place.local() is app:
-                        raise
+                except ElsewhereError:
+                    # The cell is coming or going: the directory and the engine do not change at the same instant.
+                    await self._directory.wait_for_change(MOVING_SECONDS)
             else:
                 peer = await owner(self._directory, place.find, self._clock, due_ms)
                 if body is None:
@@ -158,7 +165,7 @@ class NodeRouter:
             left_ms = due_ms - self._clock.now_ms()
             if left_ms <= 0:
                 raise NoOwner
-            if place.find(self._directory) == peer:
+            if app is None and place.find(self._directory) == peer:
                 await self._directory.wait_for_change(min(left_ms / 1000, LOOK_SECONDS))
 
     async def _run_in_process(self, app: App, call: Call, request: Json, run: Run) -> Json:

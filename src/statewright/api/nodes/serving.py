@@ -37,7 +37,7 @@ from statewright.api.protocols.wire import Disconnected, Message, Receive
 from statewright.clock import Clock
 from statewright.engine.dispatch import ScheduledCall, decode_call
 from statewright.engine.dispatch import encode_answer as encode_result
-from statewright.errors import ApiError, StoreError, Unreadable, shortage
+from statewright.errors import ApiError, ElsewhereError, StoreError, Unreadable, shortage
 from statewright.payload import Json, JsonObject
 
 PREFIX: Final = "/_statewright/node/"
@@ -138,12 +138,10 @@ class NodeCalls:
         except ApiError as error:
             error.status = status_of(error, asked.service)
             return REFUSED, encode_refusal(error)
-        except StoreError as problem:
-            # A cell that left before the operation had its turn; a subclass says more.
-            if type(problem) is StoreError and asked.shard != HOME and not self._has(asked.shard):
-                return MOVED, b"{}"
-            raise
-        except Disconnected:
+        except ElsewhereError:
+            # The cell is coming or going: the directory and the engine do not change at the same instant.
+            return MOVED, b"{}"
+        except (Disconnected, StoreError):
             raise
         except Exception as problem:
             if shortage(problem) is not None:
@@ -173,9 +171,6 @@ class NodeCalls:
         if app.regions is not None and asked.region != app.config.region:
             return await app.regions.app_of(asked.region)
         return app
-
-    def _has(self, shard: int) -> bool:
-        return self._apps.at(shard, self._directory) is not None
 
     # ------------------------------------------------------------------ tasks and changes
 

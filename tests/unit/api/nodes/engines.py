@@ -11,7 +11,7 @@ from statewright.api.operations import App
 from statewright.config import Config
 from statewright.engine.executions.status_changes import StatusChanges
 from statewright.engine.executions.tokens import WaitingTask
-from statewright.errors import ApiError, StoreError
+from statewright.errors import ApiError, ElsewhereError
 from statewright.stores.ids import cell_shard, first_id
 from statewright.stores.protocol import OutboxRow
 from tests.unit.api.apps import app_of
@@ -112,6 +112,6 @@ def placed(node: Node, *, has_home: bool) -> tuple[FakeEngine, FakeEngine]:
     return engines[0], engines[1]
 
 
-def lost() -> StoreError:
+def lost() -> ElsewhereError:
     """The error of an engine that does not have a cell."""
-    return StoreError("the id 1 is of a cell that this engine does not have")
+    return ElsewhereError(SHARD)
