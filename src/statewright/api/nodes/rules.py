@@ -81,12 +81,11 @@ RULES: Final = {
 OWN_ON_EXECUTIONS: Final = frozenset({"ListWaitingTasks"})
 """Operations of Statewright's own service with the rule `EXECUTION`; its others run at the home."""
 
-REPEATABLE: Final = frozenset(
-    {"DescribeMapRun", "SendTaskFailure", "SendTaskHeartbeat", "SendTaskSuccess", "StopExecution"}
-)
+REPEATABLE: Final = frozenset({"DescribeMapRun", "SendTaskHeartbeat", "StopExecution"})
 """Operations of `states` that may be repeated although the first call may have had its effect.
 
-A token that was answered by the first call is refused as `TaskTimedOut`, as it is to a client that repeats the call.
+Not an answer by token: the repeat would be refused because of the first one, and its caller would take the refusal for
+the whole truth.
 """
 _READS: Final = ("Describe", "Get", "Head", "List")
 _NO_READS: Final = frozenset({("states", "GetActivityTask")})

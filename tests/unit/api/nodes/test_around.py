@@ -266,16 +266,21 @@ def test_an_owner_that_never_answers_is_asked_until_the_time_is_over():
 
 
 @pytest.mark.parametrize(
-    ("given", "times"),
-    [({}, 2), ({"completion": Completion(1, lambda _: b""), "sent_by": "t"}, 1)],
+    ("operation", "given", "times"),
+    [
+        ("SendTaskHeartbeat", {}, 2),
+        # The repeat would be refused, because the token has been used.
+        ("SendTaskSuccess", {}, 1),
+        ("SendTaskSuccess", {"completion": Completion(1, lambda _: b""), "sent_by": "t"}, 1),
+    ],
 )
-def test_an_unanswered_call_is_repeated_if_that_does_no_harm(given, times):
+def test_an_unanswered_call_is_repeated_if_that_does_no_harm(operation, given, times):
     async def test(node: Node, clock: VirtualClock) -> None:
         client = Silent(b"", "n", clock)
         client.outcomes = [Unanswered("cut"), (200, b"0123456789abcdef" + b"%016x" % 2 + b"{}")]
         node.apps.worker.around._client = client  # type: ignore[union-attr]
-        request = {"taskToken": token(SHARD), "output": "1"}
-        running = perform(cast("App", node.apps.worker), call_of("SendTaskSuccess", **given), request)
+        request = {"taskToken": token(SHARD)} | ({"output": "1"} if operation == "SendTaskSuccess" else {})
+        running = perform(cast("App", node.apps.worker), call_of(operation, **given), request)
         if times == 2:
             assert await running == {}
         else:
