@@ -72,6 +72,13 @@ class Activities:
         while not over.is_set():
             self._work_once(client)
 
+    def _work_apart(self, over: threading.Event, client: Client) -> None:
+        """Work with a client that nobody else has: its last poll may go on for a while."""
+        try:
+            self._work(0, over, client)
+        finally:
+            client.close()
+
     def _work_once(self, client: Client) -> None:
         found = self._recorder.make(
             GET, {}, [], client.json, "states", "GetActivityTask", activityArn=ACTIVITY, workerName="storm"
@@ -90,7 +97,7 @@ class Activities:
     def check(self, client: Client) -> Iterator[str]:
         over = threading.Event()
         # Those that wait for a worker still need one; it has a client of its own for its long polls.
-        worker = threading.Thread(target=self._work, args=(0, over, client.another()), daemon=True)
+        worker = threading.Thread(target=self._work_apart, args=(over, client.another()), daemon=True)
         worker.start()
         shown = ends(client, ACTIVE, self._started)
         over.set()
