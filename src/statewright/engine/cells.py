@@ -181,9 +181,10 @@ class Cell:
 
 
 class Cells:
-    """The cells of an engine, found by the ids of their executions. The first is the home, unless it is a worker's."""
+    """The cells of an engine, found by the ids of their executions. The first that is added is the home."""
 
     def __init__(self) -> None:
+        self._home: Cell | None = None
         self._by_shard: dict[int, Cell] = {}
         self._taking_turns: list[Cell] = []
         self._turns: Iterator[Cell] = iter(())
@@ -191,7 +192,8 @@ class Cells:
         """Of cells that have left."""
 
     def add(self, cell: Cell) -> None:
-        """Add a cell, which gets executions from now on."""
+        """Add a cell that stays; for an engine with a home."""
+        self._home = self._home or cell
         self.hold(cell)
         self.join(cell)
 
@@ -226,10 +228,9 @@ class Cells:
     @property
     def home(self) -> Cell:
         """The cell of the parts that all cells share. Raises: StoreError for a worker, which has none."""
-        home = next(iter(self._by_shard.values()), None)
-        if home is None:
+        if self._home is None:
             raise StoreError("this engine has no home: it is a worker's")
-        return home
+        return self._home
 
     def next(self) -> Cell:
         """The cell of the next execution: one after the other. Raises: Unavailable when there is none."""

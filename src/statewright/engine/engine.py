@@ -18,16 +18,14 @@ from statewright.clock import Clock
 from statewright.engine.activities import Activities
 from statewright.engine.cells import Cell, Cells, Common
 from statewright.engine.cluster.away import ActivitiesAway, Away
-from statewright.engine.cluster.calls import Completed, ExecutionCalls
-from statewright.engine.cluster.making import ShardMaking, own_shards
 from statewright.engine.cluster.moves import Moves
 from statewright.engine.cluster.placement import Placement
-from statewright.engine.cluster.starts import Starts
 from statewright.engine.concurrency.admission import Admission
 from statewright.engine.concurrency.semaphores import Semaphores
 from statewright.engine.counters import Counters
 from statewright.engine.dispatch import Integrations, ScheduledCall, TaskResult
 from statewright.engine.effects import OnOffer
+from statewright.engine.executions.calls import Completed, ExecutionCalls
 from statewright.engine.executions.forks import Forks, Wish
 from statewright.engine.executions.history_log import HistoryLog, OnHistory
 from statewright.engine.executions.listing import Listing
@@ -35,6 +33,7 @@ from statewright.engine.executions.logs import ExecutionLogs
 from statewright.engine.executions.names import ExecutionNames, WriteEntries, are_notes
 from statewright.engine.executions.redrives import Redrive
 from statewright.engine.executions.starting import type_not_supported
+from statewright.engine.executions.starts import Starts
 from statewright.engine.executions.status_changes import StatusChanges
 from statewright.engine.executions.tokens import WaitingTask
 from statewright.engine.executions.views import ExecutionView, Started, StatusChange, SyncOutcome
@@ -51,6 +50,7 @@ from statewright.engine.map_runs.directory import MapRunDirectory
 from statewright.engine.metering import ExecutionMeter
 from statewright.engine.retention import Retention
 from statewright.engine.retrying import RetryingStore
+from statewright.engine.shard import ShardMaking, own_shards
 from statewright.engine.turnstile import Turnstile
 from statewright.errors import StoreError
 from statewright.limits import AWS, Limits
@@ -64,7 +64,7 @@ from statewright.stores.store import Store
 
 DAY_MS: Final = 24 * 3600 * 1000
 CELLS = 1
-"""Cells of the default region. Tests make them more: no process shares a store with another one yet."""
+"""Cells of the default region, in an engine with a home. Tests make more of them."""
 
 
 @dataclass(frozen=True, slots=True)

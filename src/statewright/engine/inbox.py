@@ -251,7 +251,7 @@ class InboxWatch:
         self._pause = IDLE_SECONDS if before == self._seen else BUSY_SECONDS
 
     def _lost(self, problem: BaseException) -> bool:
-        """The store has another owner, or this process no memory left: every shard is to be dropped."""
+        """Drop the shards that a problem leaves this process no right or no means to continue; true if it does."""
         noticed = [inbox.shard.notices(problem) for inbox in self._inboxes()]
         return any(noticed)
 

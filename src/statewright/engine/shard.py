@@ -10,7 +10,8 @@ the engine drops everything in memory that belongs to it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from statewright import chance
@@ -22,7 +23,7 @@ from statewright.engine.retrying import RetryingStore
 from statewright.engine.turnstile import Turnstile
 from statewright.errors import CellLost, OwnershipLost
 from statewright.limits import Limits, express_limits
-from statewright.stores.ids import IdSource
+from statewright.stores.ids import SHARD, IdSource, cell_shard
 from statewright.stores.store import Store
 
 logger = logging.getLogger(__name__)
@@ -111,3 +112,39 @@ class Shard:
             self.lost(problem)
             return True
         return False
+
+
+@dataclass(frozen=True, slots=True)
+class ShardMaking:
+    """Makes the shards of one engine from the parts that they share. See `Shard`."""
+
+    store: Store
+    clock: Clock
+    region: str
+    limits: Limits
+    counters: Counters
+    retrying: RetryingStore
+    turnstile: Turnstile
+    make_seed: Callable[[], bytes]
+    meter: ExecutionMeter | None
+
+    def make(self, number: int, on_lost: Callable[[str], None]) -> Shard:
+        """A shard that is still to be taken."""
+        return Shard(
+            self.store,
+            self.clock,
+            self.region,
+            self.limits,
+            number=number,
+            counters=self.counters,
+            retrying=self.retrying,
+            turnstile=self.turnstile,
+            make_seed=self.make_seed,
+            meter=self.meter,
+            on_lost=on_lost,
+        )
+
+
+def own_shards(store: Store, cells: int) -> Sequence[int]:
+    """The shards of an engine with a home, that of the home first. The other regions of a store have one cell each."""
+    return [store.shard] if store.shard != SHARD else [cell_shard(number) for number in range(cells)]

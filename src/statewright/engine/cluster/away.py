@@ -1,4 +1,4 @@
-"""Stand-ins for the parts that only the home of a cluster has: whatever a worker asks of them is refused."""
+"""Stand-ins for the parts that only the home of a cluster has. A worker has these, and they refuse every call."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Which executions run at the home: those that need a memory that all cells share.
 
-That are executions of a machine with a limit, and of a definition that names an activity or one of Statewright's own
-tasks (`statewright:acquire`, `release`, `poll`). A definition says so once and for all, child machines of its Maps
-included: the compiler notes it. Limits are tags, and change.
+These are executions of a machine with a limit, and of a definition that names an activity or one of Statewright's own
+tasks (`statewright:acquire`, `release`, `poll`), also inside a Map. The compiler notes what a definition names, which
+never changes. Limits are tags, and change.
 """
 
 from __future__ import annotations

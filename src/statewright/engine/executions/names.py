@@ -125,18 +125,16 @@ class ExecutionNames:
         return None
 
 
-_NOTES: Final = frozenset({MACHINE_IDS, "mapRun", "mapRunDate"})
+MAP_RUN_IDS: Final = MarkKind("mapRun")
+"""Kind of the catalogue's entries for Map Runs: key is the ARN, parent the labelled machine, sort the run's id."""
+MAP_RUN_DATES: Final = MarkKind("mapRunDate")
+"""Kind of the catalogue's entries that list Map Runs by age: key is the ARN, sort the run's id."""
+_NOTES: Final = frozenset({MACHINE_IDS, MAP_RUN_IDS.name, MAP_RUN_DATES.name})
 
 
 def are_notes(entries: Sequence[EntryRow]) -> bool:
     """True if entries are of the kinds that `ExecutionNames` writes."""
     return all(entry.kind in _NOTES for entry in entries)
-
-
-MAP_RUN_IDS: Final = MarkKind("mapRun")
-"""Kind of the catalogue's entries for Map Runs: key is the ARN, parent the labelled machine, sort the run's id."""
-MAP_RUN_DATES: Final = MarkKind("mapRunDate")
-"""Kind of the catalogue's entries that list Map Runs by age: key is the ARN, sort the run's id."""
 
 
 def labelled(arn: StatesArn) -> str:

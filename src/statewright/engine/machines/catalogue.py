@@ -54,11 +54,11 @@ class MachineCatalogue:
         """Learn, after a start, which machines are in DELETING; bring old rows into today's order."""
         for kind in (records.MACHINE.name, records.ACTIVITY.name):
             await self._order_by_name(kind)
-        self.deleting.update([note.sort async for note in rows_below(self.store.catalogue, records.DELETING, OPEN)])
+        await self.look_for_deletions()
 
     async def look_for_deletions(self) -> None:
-        """Learn which machines are in DELETING by now, and forget the others; for a worker, once a second: another
-        engine deletes them. Raises: StoreError.
+        """Learn which machines are in DELETING by now, and forget the others. A worker repeats this, because the home
+        deletes machines. Raises: StoreError.
         """
         found = {note.sort async for note in rows_below(self.store.catalogue, records.DELETING, OPEN)}
         self.deleting.intersection_update(found)

@@ -51,6 +51,8 @@ def test_executions_start_where_they_are_asked_for_and_go_on_where_their_cell_go
 def test_a_worker_without_cells_starts_nothing_and_says_so() -> None:
     async def main(clock: VirtualClock) -> None:
         nodes = await Nodes(clock).up()
+        with pytest.raises(StoreError, match="no home"):
+            _ = nodes.a.cells.home
         await nodes.a.hand_over(ONE)
         standard = await nodes.target(machine(W=wait(1)))
         express = await nodes.target(machine(W=wait(1)), "e", "EXPRESS")
