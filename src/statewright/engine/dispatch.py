@@ -136,7 +136,7 @@ class Dispatcher:
         self._cancelling = Background("cancelling a task")
 
     def dispatch(self, call: ScheduledCall, tell: Tell, broke: Broke, *, is_repeated: bool = False) -> None:
-        """Make a call; one that is under way is left alone. `is_repeated`: a former owner has made it as well."""
+        """Make a call; one that is under way is left alone. `is_repeated`: a former owner may have made it as well."""
         key = (call.execution_arn, call.task_id)
         if key in self._tasks or key in self._later:
             return
@@ -151,9 +151,10 @@ class Dispatcher:
                 result = await self._integrations.call(call)
             except Unavailable:
                 result = await self._retry(self._answer_or_repeat, call)
-            if is_repeated and isinstance(result, Failed):
-                # As in `_answer_or_repeat`: the call of the former owner may have been under way elsewhere.
-                result = await self._retry(answer_in, self._store, call) or result
+            else:
+                if is_repeated and isinstance(result, Failed):
+                    # As in `_answer_or_repeat`: the call of the former owner may have been under way elsewhere.
+                    result = await self._retry(self._answer, call) or result
             if isinstance(result, Later):
                 self._later[key] = tell
                 return
@@ -177,14 +178,17 @@ class Dispatcher:
 
     async def _answer_or_repeat(self, call: ScheduledCall) -> TaskResult | Later:
         """Take the answer of a call that has happened although its commit stayed unanswered, or make it again."""
+        answer = await self._answer(call)
+        if answer is not None:
+            return answer
+        result = await self._integrations.call(call)
+        # It may be refused because of what the first call has done, whose commit was written only meanwhile.
+        return (await self._answer(call) or result) if isinstance(result, Failed) else result
+
+    async def _answer(self, call: ScheduledCall) -> TaskResult | Later | None:
+        """The answer of a call that has happened, as its row has it; a job that was submitted is followed up."""
         answer = await answer_in(self._store, call)
-        if answer is None:
-            result = await self._integrations.call(call)
-            # It may be refused because of what the first call has done, whose commit was written only meanwhile.
-            answer = await answer_in(self._store, call) if isinstance(result, Failed) else None
-            if answer is None:
-                return result
-        following = followed_up(call, answer)
+        following = followed_up(call, answer) if answer is not None else None
         return await self._integrations.call(following) if following is not None else answer
 
     def settle(self, call: ScheduledCall, result: TaskResult) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from statewright.engine.dispatch import Failed, ScheduledCall, Succeeded, TaskResult, encode_answer
+from statewright.engine.dispatch import Failed, ScheduledCall, Submitted, Succeeded, TaskResult, encode_answer
 from statewright.errors import ApiError, OwnershipLost, Unavailable
 from statewright.interpreter.advance import advance
 from statewright.payload import Payload
@@ -377,6 +377,33 @@ def test_the_refusal_of_a_repeat_is_not_the_answer_of_a_call_that_was_written_me
         view = await rig.end(await rig.begin(machine(T=task(CALL))))
         assert (view.status, view.output) == ("SUCCEEDED", "7")
         assert len(rig.integrations.calls) == 2
+
+    run_virtual(main)
+
+
+@pytest.mark.parametrize("resource", [CALL, JOB])
+def test_the_refusal_of_a_recovered_call_is_not_the_answer_of_one_that_was_written_meanwhile(resource: str) -> None:
+    async def main(clock: VirtualClock) -> None:
+        rig = await Rig(clock).up()
+
+        rig.integrations.returns("T", "never", after_ms=1_000_000)
+        arn = await rig.begin(machine(T=task(resource)))
+        await rig.settle()
+
+        async def written_late(call: ScheduledCall) -> TaskResult:
+            if call.submitted is not None:
+                # The job that the former owner has submitted.
+                return Succeeded(call.submitted)
+            answer = Submitted(7) if resource == JOB else Succeeded(7)
+            outbox = rig.store.executions.outbox
+            outbox[call.outbox] = replace(outbox[call.outbox], body=encode_answer(call, answer))
+            return Failed("Sfn.TaskTimedOutException", "it has been answered")
+
+        rig.integrations.answers["T"] = written_late
+        await rig.crash()
+        view = await rig.end(arn)
+        assert (view.status, view.output) == ("SUCCEEDED", "7")
+        assert len(rig.integrations.calls) == (3 if resource == JOB else 2)
 
     run_virtual(main)
 
