@@ -250,6 +250,15 @@ class TestBursts:
         assert run.state.cause == "The execution reached the maximum number of history events (25000)."
         assert run.ignores(events.ExecutionRedriven())
 
+    @pytest.mark.parametrize("most", range(3, 18))
+    @pytest.mark.parametrize("at_once", [1, 0])
+    def test_a_map_may_reach_it_anywhere(self, most: int, at_once: int) -> None:
+        """Also between two iterations: the one that does not start any more is not counted."""
+        each = {"StartAt": "P", "States": {"P": PASS}}
+        items = {"Type": "Map", "MaxConcurrency": at_once, "ItemProcessor": each, "End": True}
+        run = Driven(machine(M=items), [1, 2, 3], limits=replace(AWS, history_events=most))
+        assert run.state.status == "FAILED"
+
     def test_no_such_limit_in_the_open_profile(self) -> None:
         run = Driven(self.LOOP, {"x": 1}, budget=13_000, limits=OPEN)
         run.send(events.BurstContinued())

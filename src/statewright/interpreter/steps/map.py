@@ -65,11 +65,12 @@ def spawn(turn: Turn, frame: Frame, definition: StateDef) -> bool:
             return True
         index = children.next_index
         child_input = _iteration_input(turn, frame, definition, body, children, items[index])
-        children.next_index = index + 1
-        children.open += 1
         child = Frame(children.base + index, frame.id, body.scope, index, start_at, child_input)
         details = {"name": definition.name, "index": index}
+        # The limit on events may end the execution here: an iteration that has not started is not counted.
         child.last_event = turn.record_beside(children.after_event, "MapIterationStarted", details)
+        children.next_index = index + 1
+        children.open += 1
         state.frames[child.id] = child
         turn.changed.add(child.id)
         state.ready.append(child.id)
