@@ -146,7 +146,7 @@ class OwnershipLost(StoreError):
 
 
 class CellLost(OwnershipLost):
-    """A cell has moved to another node; `shard` names it, and may be that of an outbox row that a commit completes."""
+    """This node does not have the cell of `shard`, which may be that of an outbox row that a commit completes."""
 
     def __init__(self, message: str, shard: int = -1) -> None:
         super().__init__(message)

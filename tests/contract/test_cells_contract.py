@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from tests.contract import test_completion_contract, test_lists_of_machines, tes
 from tests.postgres_server import server_or_skip
 
 CELL = 1023
-"""The only cell but the home's: all executions of these tests are in it, whatever their ids say."""
+"""The only cell but the home's: all executions of these tests are in it, as `make_store` arranges, not by their ids."""
 
 for _module in (test_store_contract, test_lists_of_machines, test_completion_contract):
     for _name, _test in vars(_module).items():
@@ -54,7 +54,7 @@ class _Both:
         self._membership = Membership(self._address, place_of(self._address), name="a", url="http://a", cells=2)
         self._cells = CellStore(self._address, self._membership)
         await asyncio.to_thread(self._membership.join)
-        assert await asyncio.to_thread(self._membership.take, 1) == [CELL]
+        assert await asyncio.to_thread(self._membership.take, [CELL]) == [CELL]
         await self._cells.open(owner)
         self.executions = _Executions(self._cells, self._home)
         return epoch
@@ -72,21 +72,3 @@ def make_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], 
     server = server_or_skip()
     address = server.new_database(server.template)
     return lambda: _Both(address)
-
-
-@pytest.fixture
-def with_store(make_store: Callable[[], Store]) -> Callable[[Callable[[Store], Awaitable[None]]], None]:
-    """Runs a body with an open store."""
-
-    def run(body: Callable[[Store], Awaitable[None]]) -> None:
-        async def inner() -> None:
-            store = make_store()
-            await store.open("test")
-            try:
-                await body(store)
-            finally:
-                await store.close()
-
-        asyncio.run(inner())
-
-    return run

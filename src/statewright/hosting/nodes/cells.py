@@ -361,7 +361,7 @@ class NodeCells:
             await self.nudge_all()
         taken: list[int] = []
         if moves.take:
-            taken = await asyncio.to_thread(membership.take, len(moves.take), moves.take)
+            taken = await asyncio.to_thread(membership.take, moves.take)
         await self._begin(taken)
         return bool(moves.hand_over or taken)
 

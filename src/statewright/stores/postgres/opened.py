@@ -58,8 +58,8 @@ class Database(Protocol):
     async def write_owned(self, work: Callable[[Connection], T], executions: Sequence[int] | None = None, /) -> T:
         """Write in a transaction that only the owner of what is written gets through.
 
-        `executions` are ids that name the cells of all that is written; None for what belongs to
-        the store as a whole. Raises: OwnershipLost, Unavailable; StoreError for what this process must not write.
+        `executions` are ids that name the cells of all that is written; None for rows of the store as a whole.
+        Raises: OwnershipLost, Unavailable; StoreError for rows that this process must not write.
         """
 
 

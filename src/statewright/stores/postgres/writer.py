@@ -24,7 +24,7 @@ from statewright.clock import BusyToken, Clock
 from statewright.errors import OwnershipLost, Unavailable
 from statewright.stores.job_queue import GroupFigures, JobQueue, call_loop
 from statewright.stores.plan import waves
-from statewright.stores.postgres.arrays import bigints, byteas, texts
+from statewright.stores.postgres.arrays import Packed, bigints, byteas, texts
 from statewright.stores.postgres.completing import complete
 from statewright.stores.postgres.connection import (
     WRITE_TIMEOUT_MS,
@@ -69,7 +69,7 @@ class Groups(Protocol):
         """Check that this process may still write. Raises: OwnershipLost, Unavailable."""
 
     def admit(self, task: Task) -> Any:
-        """The form in which a task is queued. Raises: as `check`; StoreError for one that is not to be written here."""
+        """The form in which a task is queued. Raises: as `check`; StoreError if this process must not write it."""
 
     def write(self, lane: Lane, tasks: Sequence[Any]) -> list[object]:
         """Write what was queued; the answers in the same order, exceptions among them. In the lane's thread."""
@@ -255,6 +255,18 @@ class Lane:
                 return [self.guard(write, [task])[0] for task in tasks]
             return [answer]
 
+    def answer(
+        self,
+        write: Callable[[Connection, list[T]], Sequence[object]],
+        placed: Sequence[tuple[int, T]],
+        answers: list[object],
+    ) -> None:
+        """Write tasks of a kind together, if there are any; put their answers at their places."""
+        if placed:
+            found = self.guard(write, [task for _, task in placed])
+            for (place, _), answer in zip(placed, found, strict=True):
+                answers[place] = answer
+
     def count_group(self, connection: Connection) -> None:
         """Note that a group of commits is about to be written."""
         self._written += 1
@@ -311,18 +323,12 @@ class LeaseGroups:
         commits = [(place, task) for place, task in enumerate(tasks) if isinstance(task, Commit)]
         write_commits = partial(self._write_commits, lane)
         for wave in waves([commit for _, commit in commits]):
-            outcomes = lane.guard(write_commits, [commit for _, commit in wave])
-            for (place, _), outcome in zip(wave, outcomes, strict=True):
-                answers[commits[place][0]] = outcome
+            lane.answer(write_commits, [commits[place] for place, _ in wave], answers)
         for kind, write in self._by_kind:
-            places = [place for place, task in enumerate(tasks) if isinstance(task, kind)]
-            if places:
-                found = lane.guard(write, [tasks[place] for place in places])
-                for place, answer in zip(places, found, strict=True):
-                    answers[place] = answer
+            lane.answer(write, [(place, task) for place, task in enumerate(tasks) if isinstance(task, kind)], answers)
         for place, task in enumerate(tasks):
             if not isinstance(task, _GROUPED):
-                (answers[place],) = lane.guard(lambda on, works: [works[0](on)], [task])
+                lane.answer(lambda on, works: [works[0](on)], [(place, task)], answers)
         return answers
 
     def _write_commits(self, lane: Lane, connection: Connection, commits: list[Commit]) -> list[Outcome]:
@@ -356,14 +362,7 @@ class LeaseGroups:
             return write_table_changes(PostgresTableSql(connection), changes)
 
     def _write_inputs(self, connection: Connection, rows: list[InboxRow]) -> list[None]:
-        given = (
-            self._lease.owner,
-            self._lease.epoch,
-            bigints([row.id for row in rows]),
-            bigints([row.execution for row in rows]),
-            texts([row.kind for row in rows]),
-            byteas([row.body for row in rows]),
-        )
+        given = self._lease.owner, self._lease.epoch, *input_columns(rows)
         found = run(connection, _SQL["put_inbox"], given).fetchone()
         if found is None or not found[0]:
             raise self._lease.taken_over()
@@ -373,6 +372,16 @@ class LeaseGroups:
         """Check that this process owns the store. Raises: OwnershipLost."""
         if run(connection, _SQL["held"], (self._lease.owner, self._lease.epoch)).fetchone() is None:
             raise self._lease.taken_over()
+
+
+def input_columns(rows: Sequence[InboxRow]) -> tuple[Packed, ...]:
+    """Rows of the inbox as the arrays that `put_inbox` takes."""
+    return (
+        bigints([row.id for row in rows]),
+        bigints([row.execution for row in rows]),
+        texts([row.kind for row in rows]),
+        byteas([row.body for row in rows]),
+    )
 
 
 def outcomes_of(connection: Connection, commits: Sequence[Commit], passed: Collection[int]) -> list[Outcome]:

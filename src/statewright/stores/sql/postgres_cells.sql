@@ -62,7 +62,7 @@ renewed AS (
 SELECT (SELECT count(*) FROM own), ARRAY(SELECT id FROM renewed)
 
 -- name: take
--- Not while a group of the last owner is under way: that holds the row FOR KEY SHARE. First what this node asked for.
+-- Not while a group of the last owner is under way: that holds the row FOR KEY SHARE.
 WITH own AS (
     SELECT name FROM node
     WHERE name = $1 AND incarnation = $2
@@ -70,16 +70,10 @@ WITH own AS (
 ),
 free AS (
     SELECT s.id FROM shard AS s
-    WHERE s.id = ANY ($5::bigint[])
+    WHERE s.id = ANY ($4::bigint[])
         AND (s.owner IS NULL OR s.lease_until_ms <= (extract(epoch FROM clock_timestamp()) * 1000)::bigint)
         AND EXISTS (SELECT FROM own)
-        AND ($6 OR NOT EXISTS (
-            SELECT FROM node AS n
-            WHERE n.name = s.wanted_by AND n.name <> $1
-                AND n.lease_until_ms > (extract(epoch FROM clock_timestamp()) * 1000)::bigint
-        ))
-    ORDER BY (s.wanted_by = $1) IS NOT TRUE, s.id
-    LIMIT $4
+    ORDER BY s.id
     FOR UPDATE OF s SKIP LOCKED
 )
 UPDATE shard AS s
@@ -147,6 +141,7 @@ put AS (
 SELECT ARRAY(SELECT id FROM held), ARRAY(SELECT epoch FROM held)
 
 -- name: living
+-- A node that keeps others from the database; in a transaction with a lock on the table, no other one joins meanwhile.
 SELECT name, address FROM node
 WHERE lease_until_ms > (extract(epoch FROM clock_timestamp()) * 1000)::bigint
 ORDER BY name

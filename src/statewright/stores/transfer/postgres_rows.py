@@ -34,16 +34,18 @@ from statewright.stores.postgres.connection import (
     place_of,
     refuse_unfinished,
     refuse_unsuitable,
+    run,
     too_new,
     version_of,
 )
 from statewright.stores.postgres.identity import Identity
 from statewright.stores.postgres.lease import Lease
 from statewright.stores.protocol import MAP_RUNS
-from statewright.stores.statements import SqlRow
+from statewright.stores.statements import SqlRow, statements
 from statewright.stores.transfer.mapping import AS_FILES, TABLES, Table
 from statewright.stores.transfer.rows import Gone, SqlRows
 
+_CELLS: Final = statements("postgres_cells")
 _SETTINGS: Final = (
     # A large table takes long, and the other store may make this one wait.
     "SET idle_in_transaction_session_timeout = 0",
@@ -61,10 +63,6 @@ _COUNT: Final = (
     "FROM execution_count GROUP BY 1, 2",
 )
 _BLOB_SIZES: Final = "SELECT name, sum(octet_length(body))::bigint FROM blob GROUP BY name"
-_LIVE_NODE: Final = (
-    "SELECT name, address FROM node WHERE lease_until_ms > (extract(epoch FROM clock_timestamp()) * 1000)::bigint "
-    "ORDER BY name LIMIT 1"
-)
 _COMPLETE: Final = (
     "UPDATE shard SET epoch = greatest(epoch, $1), owner = NULL, lease_until_ms = 0 "
     "WHERE id = 0 AND owner = $2 AND epoch = $3 RETURNING epoch"
@@ -239,7 +237,7 @@ def _without_nodes(connection: Connection, place: str) -> Iterator[None]:
         connection.execute(b"BEGIN")
         # Renewals wait from here on; none of a node that lives was under way.
         connection.execute(b"LOCK TABLE node IN SHARE MODE")
-        found = connection.execute(_LIVE_NODE.encode()).fetchone()
+        found = run(connection, _CELLS["living"]).fetchone()
     if found is not None:
         raise InUse(f"the store {place} is in use by the node {found[0]} at {found[1]}")
     yield

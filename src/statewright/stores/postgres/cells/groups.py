@@ -4,7 +4,7 @@
    node still has all of them under these epochs, even if the node has lost a cell and taken it again meanwhile.
 2. The fence is in the statement (`held`): it locks the rows of the cells FOR KEY SHARE, and what belongs to a cell that
    is not locked drops out. The others of the group do not notice.
-3. Whatever else is asked for is refused before it is queued.
+3. `CellGroups.admit` refuses all other writes before they are queued.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import Final, TypeVar
+from typing import Final
 from zlib import crc32
 
 from statewright.errors import CellLost
 from statewright.stores.ids import shard_of_id
 from statewright.stores.plan import waves
-from statewright.stores.postgres.arrays import BigintArray, bigints, byteas, texts
+from statewright.stores.postgres.arrays import BigintArray, bigints
 from statewright.stores.postgres.cells.membership import Membership
 from statewright.stores.postgres.completing import complete
 from statewright.stores.postgres.connection import Connection, run, transaction
 from statewright.stores.postgres.group import GroupParts, rows_of
 from statewright.stores.postgres.opened import not_the_home
-from statewright.stores.postgres.writer import Lane, Task, outcomes_of
+from statewright.stores.postgres.writer import Lane, Task, input_columns, outcomes_of
 from statewright.stores.protocol import Commit, InboxRow
 from statewright.stores.statements import SqlRow, statements
 
@@ -37,8 +37,6 @@ _MOST_LANE: Final = 999
 
 _SQL: Final = statements("postgres_cells")
 _WRITES: Final = GroupParts(statements("postgres_writes") | statements("postgres_cell_writes"))
-
-T = TypeVar("T")
 
 Cell = tuple[int, int]
 """The shard of a cell, and an epoch."""
@@ -76,11 +74,11 @@ class CellWork:
 Fenced = CellCommit | CellInput | CellWork
 
 
-def lanes_of(name: str, many: int = LANES) -> range:
-    """The numbers of a node's lanes, for its counters. Nodes that share one wait for each other, and no longer."""
-    slots = (_MOST_LANE - _FIRST_LANE + 1) // many
-    first = _FIRST_LANE + crc32(name.encode()) % slots * many
-    return range(first, first + many)
+def lanes_of(name: str) -> range:
+    """The numbers of a node's lanes, for its counters. Nodes with the same numbers wait for each other's groups."""
+    slots = (_MOST_LANE - _FIRST_LANE + 1) // LANES
+    first = _FIRST_LANE + crc32(name.encode()) % slots * LANES
+    return range(first, first + LANES)
 
 
 class CellGroups:
@@ -117,12 +115,12 @@ class CellGroups:
         commits = [(place, task) for place, task in enumerate(tasks) if isinstance(task, CellCommit)]
         write_commits = partial(self._write_commits, lane)
         for wave in waves([one.commit for _, one in commits]):
-            _answer(lane, write_commits, [commits[place] for place, _ in wave], answers)
+            lane.answer(write_commits, [commits[place] for place, _ in wave], answers)
         inputs = [(place, task) for place, task in enumerate(tasks) if isinstance(task, CellInput)]
-        _answer(lane, self._write_inputs, inputs, answers)
+        lane.answer(self._write_inputs, inputs, answers)
         for place, task in enumerate(tasks):
             if isinstance(task, CellWork):
-                _answer(lane, self._write_work, [(place, task)], answers)
+                lane.answer(self._write_work, [(place, task)], answers)
         return answers
 
     def _write_commits(self, lane: Lane, connection: Connection, group: list[CellCommit]) -> list[object]:
@@ -132,13 +130,14 @@ class CellGroups:
             # held first: if one is lost, the task that asked is another owner's to repeat.
             with transaction(connection):
                 held = self._held(connection, group)
-                kept = [one.commit for one in group if held.issuperset(one.cells)]
-                passed = self._write_group(lane, connection, [one for one in group if held.issuperset(one.cells)])[1]
-                complete(connection, [row for commit in kept if commit.row.id in passed for row in commit.completed])
+                kept = [one for one in group if held.issuperset(one.cells)]
+                _, passed = self._write_group(lane, connection, kept)
+                rows = [row for one in kept if one.commit.row.id in passed for row in one.commit.completed]
+                complete(connection, rows)
         else:
             held, passed = self._write_group(lane, connection, group)
-            kept = [one.commit for one in group if held.issuperset(one.cells)]
-        outcomes = iter(outcomes_of(connection, kept, passed))
+            kept = [one for one in group if held.issuperset(one.cells)]
+        outcomes = iter(outcomes_of(connection, [one.commit for one in kept], passed))
         return [error or next(outcomes) for error in self._lost(group, held)]
 
     def _write_group(
@@ -152,14 +151,10 @@ class CellGroups:
         return set(zip(shards, epochs, strict=True)), set(passed)
 
     def _write_inputs(self, connection: Connection, group: list[CellInput]) -> list[object]:
-        rows = [one.row for one in group]
         given = (
             self._membership.incarnation,
             *_columns(one.cells[0] for one in group),
-            bigints([row.id for row in rows]),
-            bigints([row.execution for row in rows]),
-            texts([row.kind for row in rows]),
-            byteas([row.body for row in rows]),
+            *input_columns([one.row for one in group]),
             bigints([one.cells[0][0] for one in group]),
             bigints([one.cells[0][1] for one in group]),
         )
@@ -183,19 +178,6 @@ class CellGroups:
         missing = [next((cell for cell in one.cells if cell not in held), None) for one in group]
         self._membership.doubt({cell for cell in missing if cell is not None})
         return [None if cell is None else self._membership.not_held(cell[0]) for cell in missing]
-
-
-def _answer(
-    lane: Lane,
-    write: Callable[[Connection, list[T]], Sequence[object]],
-    placed: Sequence[tuple[int, T]],
-    answers: list[object],
-) -> None:
-    """Write tasks together; their answers go to their places."""
-    if placed:
-        found = lane.guard(write, [task for _, task in placed])
-        for (place, _), answer in zip(placed, found, strict=True):
-            answers[place] = answer
 
 
 def cell_group_statement(group: Sequence[CellCommit], owner: str, lane: int) -> tuple[str, SqlRow]:

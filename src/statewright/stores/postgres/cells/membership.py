@@ -6,7 +6,7 @@
 3. One statement a second renews the leases of the node and of all its cells, on a thread and by the real monotonic
    clock, as in `lease.py`. A cell that the statement does not return belongs to another node.
 4. What protects the data is not the thread but the fence in every statement that writes: owner and epoch of the cell.
-5. The home, which has shard 0, has that by a lease of its own (`lease.py`); its node says so in its row.
+5. The home, which has shard 0, has that by a lease of its own (`lease.py`); the row of its node has that epoch.
 
 Leaves it to the caller how many cells a node shall have, and which ones it gives up.
 """
@@ -60,7 +60,7 @@ def _nothing(_: list[int]) -> None:
 
 
 class Membership:
-    """One process as a node of a cluster. All methods may be called in any thread, and block unless they say so."""
+    """One process as a node of a cluster. Methods may be called in any thread; they block where not noted otherwise."""
 
     def __init__(
         self,
@@ -201,28 +201,29 @@ class Membership:
         return epoch
 
     def not_held(self, shard: int) -> CellLost:
-        """The error for a cell that is another node's."""
+        """The error for a cell that this node does not have. Does not block."""
         return CellLost(f"the node {self.name} does not have the cell with shard {shard} of {self.place}", shard)
 
     def doubt(self, cells: Iterable[tuple[int, int]]) -> None:
-        """Note that the fence has not found cells, by shard and epoch: the leases are looked at now."""
+        """Renew at once if the fence did not find a cell, by shard and epoch, that this node believes it has. Does not
+        block.
+        """
         if any(self._held.get(shard) == epoch for shard, epoch in cells):
             self._wake.set()
 
     # ------------------------------------------------------------------ cells come and go
 
-    def take(self, most: int, wanted: Collection[int] | None = None) -> list[int]:
-        """Take up to `most` free cells, those first that this node has asked for; the shards that it got.
+    def take(self, shards: Collection[int]) -> list[int]:
+        """Take those of some cells that are free, even if another node has asked for them; the shards that it got.
 
-        `wanted`: these shards alone, though another node has asked for them. Otherwise those stay.
         Raises: OwnershipLost, Unavailable.
         """
         self.check()
         held = self.held()
-        shards = [shard for shard in self._shards if shard not in held and (wanted is None or shard in wanted)]
-        if most <= 0 or not shards:
+        lacking = [shard for shard in self._shards if shard not in held and shard in shards]
+        if not lacking:
             return []
-        given = (self.name, self.incarnation, LEASE_MS, most, bigints(shards), wanted is not None)
+        given = (self.name, self.incarnation, LEASE_MS, bigints(lacking))
         taken: dict[int, int] = dict(self._pool.run(lambda on: run(on, _SQL["take"], given).fetchall()))
         with self._lock:
             if self._is_lost:

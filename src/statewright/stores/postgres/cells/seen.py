@@ -39,11 +39,6 @@ class CellRow:
     left_ms: int
     wanted_by: str | None
 
-    @property
-    def is_free(self) -> bool:
-        """True if no live node has it."""
-        return self.node is None or self.left_ms <= 0
-
 
 @dataclass(frozen=True, slots=True)
 class Seen:
@@ -52,11 +47,6 @@ class Seen:
     nodes: list[NodeRow]
     cells: list[CellRow]
     home: NodeRow | None
-
-    @property
-    def live(self) -> list[NodeRow]:
-        """The nodes whose lease runs."""
-        return [node for node in self.nodes if node.is_live]
 
 
 def seen(rows: Iterable[SqlRow]) -> Seen:
