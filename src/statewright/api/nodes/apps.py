@@ -1,6 +1,6 @@
 """The applications of a node's process: the worker's, and the home's while the process has it.
 
-Also which calls run where they are, because a router has already decided.
+Also the calls whose place is decided: the routers run these where they are.
 """
 
 from __future__ import annotations
@@ -42,5 +42,5 @@ class Apps:
             self._decided.discard(key)
 
     def is_decided(self, call: Call) -> bool:
-        """True if a call runs where it is."""
+        """True if a call runs where it is: `perform` has brought it there."""
         return id(call) in self._decided

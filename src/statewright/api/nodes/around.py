@@ -8,9 +8,10 @@ What a call at another node guarantees:
 1. A call of which nothing was sent, or that was answered with `moved`, is made again where its owner is by then, for
    `OWNER_MS`; then it is refused as `ServiceUnavailable`.
 2. A call that was sent and not answered is made again only if that does no harm (`rules.may_repeat`).
-3. A task's call completes its outbox row in the transaction of its effect only where the answer is known in advance
-   (SendTaskSuccess, SendTaskFailure). Any other happens at least once: a start finds its execution by name, and other
-   services are called by `HomeTasks`, with their completion, not by this way.
+3. A task's call whose answer is known in advance (SendTaskSuccess, SendTaskFailure) takes its outbox row along: the
+   owner of the target completes the row in the transaction of the effect, also a row in the cell of another node. Any
+   other call happens at least once: a start finds its execution by name. Calls of tasks at other services do not come
+   this way: `HomeTasks` sends them to the home, with their completion.
 4. Calls of tasks and other parts of the process fail with `Unavailable`, which their callers repeat; clients get 503.
 """
 

@@ -15,9 +15,8 @@ import orjson
 
 from statewright.api.nodes.apps import Apps
 from statewright.api.nodes.client import NodeClient
-from statewright.api.nodes.links import NotSent, Unanswered
-from statewright.api.nodes.messages import DONE
-from statewright.api.nodes.peers import LOOK_SECONDS, Directory, look_again
+from statewright.api.nodes.home_calls import tell_home
+from statewright.api.nodes.peers import LOOK_SECONDS, Directory
 from statewright.background import Background
 from statewright.engine.executions.views import ExecutionView, StatusChange
 from statewright.errors import Unreadable
@@ -83,19 +82,8 @@ class ChangeFeed:
             for change in batch:
                 home.engine.status_changes.publish(change)
             return True
-        peer = self._directory.home()
-        if peer is None:
-            return False
-        try:
-            status, _ = await self._client.call(peer, CHANGES, encode_changes(batch), _SECONDS)
-            if status != DONE:
-                await look_again(self._directory)
-            return status == DONE
-        except NotSent:
-            return False
-        except Unanswered:
-            # An event twice is worse than one that is late: tasks look for themselves.
-            return True
+        # An event twice is worse than one that is missing: tasks look for themselves.
+        return await tell_home(self._directory, self._client, CHANGES, encode_changes(batch), _SECONDS)
 
     async def stop(self) -> None:
         """Send nothing more."""

@@ -24,7 +24,6 @@ IDLE_MS: Final = 30_000
 MOST_IDLE: Final = 256
 """Idle connections that are kept for a node."""
 PIECE_BYTES: Final = 1 << 18
-BODILESS: Final = (204, 304)
 
 Headers = Iterable[tuple[bytes, bytes]]
 

@@ -6,21 +6,18 @@ and what was sent without an answer is not sent again: a missing figure is bette
 
 from __future__ import annotations
 
-import contextlib
 from collections import deque
-from collections.abc import Iterable
 from typing import Final
 
 import orjson
 
 from statewright.api.nodes.apps import Apps
 from statewright.api.nodes.client import NodeClient
-from statewright.api.nodes.links import NotSent, Unanswered
-from statewright.api.nodes.messages import DONE
+from statewright.api.nodes.home_calls import tell_home
 from statewright.api.nodes.peers import Directory
 from statewright.background import Background
 from statewright.clock import Clock
-from statewright.errors import StoreError, Unreadable
+from statewright.errors import Unreadable
 from statewright.metrics.points import Point
 from statewright.metrics.recorder import Recorder
 from statewright.metrics.series import MetricId
@@ -66,7 +63,7 @@ def decode_points(body: bytes) -> Points:
         raise Unreadable(f"it has no metrics: {problem!r}") from None
 
 
-def add_points(recorder: Recorder, points: Iterable[tuple[MetricId, str, list[Point]]]) -> None:
+def add_points(recorder: Recorder, points: Points) -> None:
     """Add the points of another process."""
     for metric, unit, several in points:
         recorder.put(metric, unit, several)
@@ -96,17 +93,24 @@ class MetricFeed:
 
     async def send(self) -> None:
         """Send what has been counted in the seconds that are over."""
-        points = self._taken()
+        await self._send(self._recorder.now())
+
+    async def _send(self, end: int) -> None:
+        points = self._taken(end)
         if points:
             self._held.append(points)
-        while self._held and await self._sent(self._held[0]):
-            self._held.popleft()
+        while self._held:
+            # Taken out first: what `stop` cancels may have been sent, and is not sent again.
+            first = self._held.popleft()
+            if not await self._sent(first):
+                self._held.appendleft(first)
+                return
 
-    def _taken(self) -> Points:
+    def _taken(self, end: int) -> Points:
+        """What has been counted since the last time, in the seconds before `end`."""
         recorder = self._recorder
         recorder.settle()
-        start, end = self._sent_to, recorder.now()
-        self._sent_to = end
+        start, self._sent_to = self._sent_to, end
         found = [
             (series.id, series.unit, series.seconds.between(start, end))
             for series in recorder.all()
@@ -120,19 +124,9 @@ class MetricFeed:
         if home is not None:
             add_points(home.services.metrics, points)
             return True
-        peer = self._directory.home()
-        if peer is None:
-            return False
-        try:
-            status, _ = await self._client.call(peer, METRICS, encode_points(points), _SECONDS)
-            return status == DONE
-        except NotSent:
-            return False
-        except Unanswered:
-            return True
+        return await tell_home(self._directory, self._client, METRICS, encode_points(points), _SECONDS)
 
     async def stop(self) -> None:
-        """Send what is left, and nothing more."""
+        """Send what is left, also of the present second, and nothing more."""
         await self._background.stop()
-        with contextlib.suppress(StoreError):
-            await self.send()
+        await self._send(self._recorder.now() + 1)

@@ -10,10 +10,9 @@ import orjson
 
 from statewright.api.nodes.apps import Apps
 from statewright.api.nodes.client import NodeClient
-from statewright.api.nodes.links import NotSent, Unanswered
-from statewright.api.nodes.messages import DONE, MOVED
-from statewright.api.nodes.peers import NO_OWNER, Directory
-from statewright.errors import Unavailable, Unreadable
+from statewright.api.nodes.home_calls import ask_home
+from statewright.api.nodes.peers import Directory
+from statewright.errors import Unreadable
 from statewright.stores.protocol import EntryRow
 
 NOTE: Final = "/_statewright/node/note"
@@ -47,20 +46,12 @@ class NotesAtHome:
         self._client = client
 
     async def __call__(self, entries: Sequence[EntryRow]) -> bool:
-        """Write entries: all of them, or none if one has changed meanwhile. Raises: Unavailable, StoreError."""
+        """Write entries: all of them, or none if one has changed meanwhile.
+
+        Raises: Unavailable, after which they may be there; StoreError.
+        """
         home = self._apps.at_home(self._directory)
         if home is not None:
             return await home.engine.note(entries)
-        peer = self._directory.home()
-        if peer is None:
-            raise Unavailable(NO_OWNER)
-        try:
-            status, answer = await self._client.call(peer, NOTE, encode_entries(entries), _SECONDS)
-        except (NotSent, Unanswered) as problem:
-            # Writing them again does no harm: the second time they are there.
-            raise Unavailable(f"the home does not answer: {problem}") from None
-        if status == MOVED:
-            await self._directory.refresh()
-        if status != DONE:
-            raise Unavailable(f"{peer.name} cannot write entries now")
+        answer = await ask_home(self._directory, self._client, NOTE, encode_entries(entries), _SECONDS)
         return bool(orjson.loads(answer))

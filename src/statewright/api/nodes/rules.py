@@ -1,7 +1,8 @@
 """The table of the places where operations of Step Functions run, in a cluster.
 
-The services besides it run at the home, but for one operation of Statewright's own. A test compares the table with the
-operations that are registered: an operation without a rule would run at the home.
+Operations of other services run at the home, but for one of Statewright's own (`OWN_ON_EXECUTIONS`) and for functions
+that tasks of a worker invoke (`around`). A test compares the table with the operations that are registered: an
+operation without a rule would run at the home.
 """
 
 from __future__ import annotations

@@ -172,7 +172,7 @@ class NodeCalls:
             return await app.regions.app_of(asked.region)
         return app
 
-    # ------------------------------------------------------------------ tasks and changes
+    # ------------------------------------------------------------------ what workers send to the home
 
     async def _task(self, body: bytes, query: str, watch: Watch | None) -> Answer:
         if not self._tasks.is_here:

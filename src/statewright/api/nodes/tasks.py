@@ -14,9 +14,9 @@ from typing import Final
 
 from statewright.api.nodes.apps import Apps
 from statewright.api.nodes.client import NodeClient
-from statewright.api.nodes.links import NotSent, Unanswered
-from statewright.api.nodes.messages import DONE, MOVED
-from statewright.api.nodes.peers import NO_OWNER, Directory, Peer, look_again
+from statewright.api.nodes.home_calls import ask_home
+from statewright.api.nodes.peers import NO_OWNER, Directory
+from statewright.api.operations import App
 from statewright.engine.dispatch import (
     Failed,
     Integrations,
@@ -30,7 +30,6 @@ from statewright.engine.dispatch import (
     payload_of,
 )
 from statewright.errors import ApiError, StoreError, Unavailable
-from statewright.stores.protocol import ExecutionStore
 
 TASK: Final = "/_statewright/node/task"
 CANCEL: Final = "/_statewright/node/cancel"
@@ -112,10 +111,10 @@ class TasksAtHome:
             )
         try:
             # A call that came before it, of this or an earlier home, may have happened by now: it would be made twice.
-            answer = await answer_in(self._executions(), task)
+            answer = await answer_in(self._app().engine.store.executions, task)
             if answer is not None and followed_up(task, answer) is None:
                 return answer
-            result = await self._integrations().call(task)
+            result = await self._app().integrations.call(task)
         except StoreError as problem:
             raise problem if isinstance(problem, Unavailable) else Unavailable(str(problem)) from problem
         assert not isinstance(result, Later), "only Statewright's own tasks are answered later"
@@ -134,19 +133,13 @@ class TasksAtHome:
         if running is not None:
             running.cancel()
             await asyncio.wait([running])
-        await self._integrations().cancel(task)
+        await self._app().integrations.cancel(task)
 
-    def _executions(self) -> ExecutionStore:
+    def _app(self) -> App:
         app = self._apps.at_home(self._directory)
         if app is None:
             raise Unavailable(NO_OWNER)
-        return app.engine.store.executions
-
-    def _integrations(self) -> Integrations:
-        app = self._apps.at_home(self._directory)
-        if app is None:
-            raise Unavailable(NO_OWNER)
-        return app.integrations
+        return app
 
     def stop(self) -> None:
         """Drop what is under way: the home has left this process, and workers send their calls to the next one."""
@@ -192,10 +185,9 @@ class HomeTasks:
             return await self._inner.call(task)
         if self._at_home.is_here:
             return await self._at_home.call(task)
-        peer = self._peer()
-        answer = decode_call(await self._asked(peer, TASK, task, TASK_SECONDS), task.outbox).answer
+        answer = decode_call(await self._asked(TASK, task, TASK_SECONDS), task.outbox).answer
         if answer is None:
-            raise Unavailable(f"{peer.name} answered a task's call without a result")
+            raise Unavailable("the home answered a task's call without a result")
         return answer
 
     async def _is_counted(self, task: ScheduledCall) -> bool:
@@ -218,7 +210,7 @@ class HomeTasks:
             if self._at_home.is_here:
                 await self._at_home.cancel(task)
             else:
-                await self._asked(self._peer(), CANCEL, task, CANCEL_SECONDS)
+                await self._asked(CANCEL, task, CANCEL_SECONDS)
         except Unavailable as problem:
             log.warning("stopping what a task of %s waits for failed: %s", task.execution_arn, problem)
 
@@ -234,22 +226,7 @@ class HomeTasks:
             if task.submitted is not None and task.answer is None and not runs_here(task):
                 await self.call(task)
 
-    def _peer(self) -> Peer:
-        peer = self._directory.home()
-        if peer is None:
-            raise Unavailable(NO_OWNER)
-        return peer
-
-    async def _asked(self, peer: Peer, path: str, task: ScheduledCall, timeout_seconds: float) -> bytes:
+    async def _asked(self, path: str, task: ScheduledCall, timeout_seconds: float) -> bytes:
         """The home's answer. Raises: Unavailable."""
         body = encode_call(task, payload_of(task.parameters))
-        try:
-            status, answer = await self._client.call(peer, f"{path}?outbox={task.outbox}", body, timeout_seconds)
-        except (NotSent, Unanswered) as problem:
-            raise Unavailable(f"the home does not answer: {problem}") from None
-        if status == MOVED:
-            await look_again(self._directory)
-            raise Unavailable(f"{peer.name} does not have the home any more")
-        if status != DONE:
-            raise Unavailable(f"{peer.name} cannot make a task's call now: {answer[-1000:].decode('utf-8', 'replace')}")
-        return answer
+        return await ask_home(self._directory, self._client, f"{path}?outbox={task.outbox}", body, timeout_seconds)

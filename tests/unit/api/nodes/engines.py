@@ -98,13 +98,9 @@ def placed(node: Node, *, has_home: bool) -> tuple[FakeEngine, FakeEngine]:
     for is_home in (False, True):
         engine = FakeEngine(f"{'home' if is_home else 'worker'} {node.name}", clock, config)
         engines.append(engine)
-        router = NodeRouter(
-            node.apps, node.directory, node.client, clock, of_the_home, is_home_app=is_home
-        )  # fmt: skip
+        router = NodeRouter(node.apps, node.directory, node.client, clock, of_the_home, is_home_app=is_home)
         app = app_of(config, clock, engine=engine)
-        app = App(
-            app.engine, app.clock, app.config, app.services, app.integrations, around=router
-        )  # fmt: skip
+        app = App(app.engine, app.clock, app.config, app.services, app.integrations, around=router)
         if not is_home:
             node.apps.worker = app
         elif has_home:
