@@ -107,7 +107,7 @@ class MetricFeed:
                 return
 
     def _taken(self, end: int) -> Points:
-        """What has been counted since the last time, in the seconds before `end`."""
+        """The points of seconds from the end of the last call on, before `end`."""
         recorder = self._recorder
         recorder.settle()
         start, self._sent_to = self._sent_to, end
