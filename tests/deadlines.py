@@ -30,12 +30,18 @@ LOGS: dict[int, Path] = {}
 """The log file of each of them that has one, by the same number; `tests/conftest.py` shows its end with a failure."""
 
 
-def until(condition: Callable[[], Any], what: str = "it", seconds: float = PATIENCE_SECONDS) -> Any:
-    """The first true answer of a condition that is asked again and again. Raises: AssertionError at the deadline."""
+def happens(condition: Callable[[], Any], seconds: float = PATIENCE_SECONDS) -> Any:
+    """The first true answer of a condition that is asked again and again; the last, false one at the deadline."""
     deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline, f"{what} did not happen in {seconds:.0f} s"
+    while not (found := condition()) and time.monotonic() < deadline:
         time.sleep(PAUSE_SECONDS)
+    return found
+
+
+def until(condition: Callable[[], Any], what: str = "it", seconds: float = PATIENCE_SECONDS) -> Any:
+    """As `happens`. Raises: AssertionError at the deadline."""
+    found = happens(condition, seconds)
+    assert found, f"{what} did not happen in {seconds:.0f} s"
     return found
 
 

@@ -168,7 +168,7 @@ def storm(
             if time.monotonic() - began > 60 * minutes:
                 break
         target.up()
-        load.rest(patience_seconds=120)
+        load.rest()
         check(load, figures)
         print(f"{done} kills in {time.monotonic() - began:.0f} s: {figures.line()}", flush=True)
         for found in figures.found:

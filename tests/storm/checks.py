@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from tests.deadlines import PATIENCE_SECONDS, happens
 from tests.storm.client import Client, Refused
-from tests.storm.load import Load, Notes, execution_arn
+from tests.storm.load import Load, Notes, Probe, execution_arn
 from tests.storm.machines import BUCKET, COUNTED, EFFECTS, STATES, TABLE, url
+from tests.storm.recording import Recorder
 
 ENDS: Final = {
     "ExecutionSucceeded": "SUCCEEDED",
@@ -33,7 +35,6 @@ REFUSALS: Final = (
 """In the names or causes of errors that tasks of `effects` have when they are repeated."""
 EFFECTS_EACH: Final = len(EFFECTS["States"]) - 1 + 1
 """One for each task, and a second message of the batch; the last state is no task."""
-PATIENCE_SECONDS: Final = 180
 
 
 @dataclass
@@ -102,17 +103,23 @@ def check(load: Load, figures: Figures) -> None:
     _check_direct(client, load, figures)
     _check_objects(client, load, figures)
     _check_fired(client, load, figures)
-    for probe in load.probes:
+    for probe, recorder in load.probes:
+        figures.broken += without_an_answer(probe, recorder)
         figures.broken += probe.check(client)
     client.close()
+
+
+def without_an_answer(probe: Probe, recorder: Recorder) -> list[str]:
+    """A sentence if the callers of a probe had no answer in this round: its check would be of nothing."""
+    return [] if recorder.answered else [f"{type(probe).__name__}: no call was answered in this round"]
 
 
 def _ends(client: Client, load: Load, figures: Figures) -> dict[str, Any]:
     """The description of every execution that was acknowledged, once it has ended."""
     ends: dict[str, Any] = {}
-    deadline = time.monotonic() + PATIENCE_SECONDS
     waiting = set(load.notes.started)
-    while waiting and time.monotonic() < deadline:
+
+    def all_have_ended() -> bool:
         for name in sorted(waiting):
             try:
                 shown = load.describe(client, name)
@@ -126,6 +133,9 @@ def _ends(client: Client, load: Load, figures: Figures) -> dict[str, Any]:
         if waiting:
             for message in load.receive(client, "tokens"):
                 load.answer(client, message)
+        return not waiting
+
+    happens(all_have_ended)
     figures.stuck += [f"{name}: {_last_event(client, name)}" for name in sorted(waiting)]
     return ends
 
@@ -221,14 +231,14 @@ def _check_messages(client: Client, effects: list[str], notes: Notes, figures: F
 def _check_events(client: Client, effects: list[str], figures: Figures) -> None:
     """A target may get an event more than once; each execution puts one event."""
     ids: defaultdict[str, set[str]] = defaultdict(set)
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while time.monotonic() < deadline:
+
+    def all_came() -> bool:
         for _, body in drained(client, "events"):
             event = json.loads(body)
             ids[event["detail"]["name"]].add(event["id"])
-        if all(ids[name] for name in effects):
-            break
-        time.sleep(0.2)
+        return all(ids[name] for name in effects)
+
+    happens(all_came)
     for name in effects:
         if not ids[name]:
             figures.lost.append(f"event of {name}")
@@ -296,14 +306,14 @@ def _check_express(client: Client, effects: list[str], load: Load, figures: Figu
     """Each start makes one EXPRESS execution, which runs at least once."""
     ids: defaultdict[str, set[str]] = defaultdict(set)
     wanted = {*effects, *load.notes.express}
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while time.monotonic() < deadline:
+
+    def all_ran() -> bool:
         for _, body in drained(client, "express"):
             told = json.loads(body)
             ids[told["name"]].add(told["execution"])
-        if wanted <= set(ids):
-            break
-        time.sleep(0.2)
+        return wanted <= set(ids)
+
+    happens(all_ran)
     figures.lost += [f"EXPRESS execution of {name}" for name in sorted(wanted - set(ids))]
     figures.repeated += [f"{len(found)} EXPRESS executions of {name}" for name, found in ids.items() if len(found) > 1]
 
@@ -340,7 +350,10 @@ def _check_objects(client: Client, load: Load, figures: Figures) -> None:
 
 def _check_fired(client: Client, load: Load, figures: Figures) -> None:
     fired: set[str] = set()
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not load.notes.scheduled <= fired and time.monotonic() < deadline:
+
+    def all_fired() -> bool:
         fired.update(body for _, body in drained(client, "fired", quiet_seconds=1))
+        return load.notes.scheduled <= fired
+
+    happens(all_fired)
     figures.lost += [f"schedule {name}" for name in sorted(load.notes.scheduled - fired)]

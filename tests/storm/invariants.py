@@ -249,7 +249,7 @@ class Look:
     where: str = ""
 
 
-def monotonic(looks: Iterable[Look]) -> Iterator[str]:
+def never_goes_back(looks: Iterable[Look]) -> Iterator[str]:
     """What has been seen to be there stays there, and what has been seen to have ended stays as it was.
 
     For all callers together, at all nodes, from `STALE_SECONDS` after the answer that showed it.

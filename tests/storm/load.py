@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, Protocol
 
-from tests.deadlines import until
+from tests.deadlines import PATIENCE_SECONDS, until
 from tests.storm.client import Client, NoAnswer, Refused
 from tests.storm.machines import (
     BUCKET,
@@ -39,7 +39,6 @@ WRONG_CLOCK_SECONDS: Final = 20
 ENOUGH_ANSWERS: Final = 20
 """So many calls that are answered end a stall."""
 IMPATIENT_SECONDS: Final = 1.5
-PATIENCE_SECONDS: Final = 60
 ANY, OTHERS = "any", "others"
 SCHEDULED_AHEAD_SECONDS: Final = WRONG_CLOCK_SECONDS + 5
 
@@ -110,7 +109,8 @@ class Load:
         after `IMPATIENT_SECONDS`, so that a server that is frozen does not hold all of them.
         """
         self.ports = ports
-        self.probes = [made(Recorder(self.count)) for made in probes]
+        recorders = [Recorder(self.count) for _ in probes]
+        self.probes = [(made(recorder), recorder) for made, recorder in zip(probes, recorders, strict=True)]
         self.notes = Notes()
         self.problems: list[BaseException] = []
         self.number = 0
@@ -155,25 +155,27 @@ class Load:
             kind = "EXPRESS" if name == "express" else "STANDARD"
             text = json.dumps(definition)
             client.json("states", "CreateStateMachine", name=name, definition=text, roleArn=ROLE, type=kind)
-        for probe in self.probes:
+        for probe, _ in self.probes:
             probe.prepare(client)
         client.close()
 
     def go(self) -> None:
         """Begin a round."""
         self.notes = Notes()
+        for _, recorder in self.probes:
+            recorder.answered = 0
         self._over.clear()
         # The checks of the last round are no stall.
         self._answered_at = {}
         jobs = [*[self._starts] * STARTERS, self._tokens, self._sends, self._receives, self._adds, self._puts]
         self._threads = [self._thread(job) for job in (*jobs, self._schedules, self._expresses)]
-        self._threads += [self._thread(partial(job, self._over)) for probe in self.probes for job in probe.jobs]
+        self._threads += [self._thread(partial(job, self._over)) for probe, _ in self.probes for job in probe.jobs]
 
-    def rest(self, patience_seconds: float) -> None:
+    def rest(self) -> None:
         """End the round: nothing new begins, and starts under way are repeated until they are acknowledged."""
         self._over.set()
         for thread in self._threads:
-            thread.join(patience_seconds)
+            thread.join(PATIENCE_SECONDS)
             if thread.is_alive():
                 raise AssertionError(f"{thread.name} does not end")
         if self.problems:

@@ -1,39 +1,28 @@
 """Three nodes of a cluster in the storm: killed, frozen, stopped and joined in turn, while the others answer.
 
-A node that is dead is started again at once, half of the time with an empty data folder, as on another machine, and
-often with a fail point, at which it kills itself.
+A node that is dead is started again at once: see `several`.
 """
 
 from __future__ import annotations
 
 import datetime
-import http.client
-import json
 import random
-import shutil
-import signal
 import time
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
-from tests.crash.pairs import Node
-from tests.crash.servers import held_port
 from tests.deadlines import until
 from tests.storm.client import Client, NoAnswer
-from tests.storm.one_server import POINTS
 from tests.storm.proxies import FROM, TO, Proxy
-from tests.storm.two_servers import NO_DATABASE
+from tests.storm.several import AT_A_FAIL_POINT, HEALTH_SECONDS, LEASE_SECONDS, Several
 
-LEASE_SECONDS: Final = 3
 LONGEST_LIFE_SECONDS: Final = 1.5
 NAMES: Final = "abcdefghi"
 MOST_NODES: Final = len(NAMES) - 1
 HOME_KILLED, HOME_FROZEN, HOME_STOPPED = "home killed", "home frozen", "home stopped"
 HOME_CUT_OFF: Final = "home cut off"
-AT_A_FAIL_POINT: Final = "at a fail point"
 BLOWS: Final = {
     HOME_KILLED: 5,
     "worker killed": 5,
@@ -59,20 +48,15 @@ NETWORK_BLOWS: Final = {
 """The same, if there are proxies between the nodes and PostgreSQL."""
 TAKEOVERS: Final = (HOME_KILLED, HOME_FROZEN, HOME_STOPPED, HOME_CUT_OFF, AT_A_FAIL_POINT)
 """After these, the stall of calls of the home is measured; after all, that of any call."""
-FAIL_POINTS: Final = 0.3
-"""The part of starts with a fail point."""
-MOST_PASSINGS: Final = 400
-ANSWER_SECONDS: Final = 1.5
-"""For `/health` and the list of nodes."""
 
 
-class Nodes:
+class Nodes(Several):
     """Nodes of a cluster on one database, each on a port and with a data folder of its own."""
 
-    round: Final = 50
     is_scattered: Final = True
     answer_seconds: Final = 12.0
     """A node waits for the owner of a cell for 8 s."""
+    fail_points = 0.3
 
     def __init__(
         self,
@@ -87,67 +71,28 @@ class Nodes:
         """With `has_proxies`, there is one between each node and PostgreSQL, whose address names the folder of its
         socket.
         """
-        self._met: Counter[str] = Counter()
-        self._folder = folder
-        self._address = address
-        self._chance = chance
+        super().__init__(folder, address, chance, NAMES[: many + 1])
         self._cells = cells
         self._members = list(NAMES[:many])
         """Those that are meant to live."""
         self._guest = NAMES[many]
         """Joins for a while."""
-        held = {name: held_port() for name in (*self._members, self._guest)}
-        self._held = [one for one, _ in held.values()]
-        self._ports = {name: port for name, (_, port) in held.items()}
         self._proxies = {name: Proxy(address) for name in self._ports} if has_proxies else {}
         self._blows = {**BLOWS, **NETWORK_BLOWS} if has_proxies else BLOWS
-        self._arms = False
-        self._stopping: set[str] = set()
-        self._nodes: dict[str, Node] = {}
-
-    def __enter__(self) -> Nodes:
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for node in self._nodes.values():
-            node.kill()
+        super().__exit__(kind, error, trace)
         for proxy in self._proxies.values():
             proxy.close()
-        for held in self._held:
-            held.close()
-
-    @property
-    def ports(self) -> Sequence[int]:
-        return tuple(self._ports.values())
-
-    @property
-    def logs(self) -> Sequence[Path]:
-        return tuple(log for name in self._ports if (log := self._log(name)).exists())
-
-    @property
-    def met_so_far(self) -> str:
-        return ", ".join(f"{kind} {many}" for kind, many in sorted(self._met.items()))
 
     # ------------------------------------------------------------------ rounds
 
     def up(self) -> None:
         """Have all nodes, to which nothing happens."""
-        self._arms = False
-        for node in self._nodes.values():
-            node.kill()
-        self._nodes = {name: self._started(name) for name in self._members}
+        self._restart(self._members)
         self.settle()
-
-    def begin(self) -> None:
-        """Let nodes that are started from now on have fail points: a round begins."""
-        self._arms = True
-
-    def stop(self) -> None:
-        """End all, one after the other, in good order. Raises: AssertionError if one does not."""
-        codes = [node.stop() for node in self._nodes.values()]
-        assert set(codes) == {0}, codes
 
     def settle(self) -> None:
         """Wait until every node is ready, and they agree on which there are and which one has the home.
@@ -223,11 +168,6 @@ class Nodes:
                 self._nodes[name].process.kill()
                 time.sleep(chance.choice((0, chance.uniform(0, 1.5 * LEASE_SECONDS))))
 
-    def _freeze(self, name: str, seconds: float) -> None:
-        self._nodes[name].freeze()
-        time.sleep(seconds)
-        self._nodes[name].thaw()
-
     def _disturb(self, kind: str, name: str, chance: random.Random) -> None:
         """Do something to the connections of a node with PostgreSQL; half of the time they break in the end."""
         proxy = self._proxies[name]
@@ -288,51 +228,15 @@ class Nodes:
 
     # ------------------------------------------------------------------ processes
 
-    def _log(self, name: str) -> Path:
-        return self._folder / f"{name}.log"
+    def _role(self, name: str) -> Sequence[str]:
+        return ("--node", name, "--cells", str(self._cells))
 
-    def _started(self, name: str) -> Node:
-        data = self._folder / f"data-{name}"
-        if self._arms and self._chance.random() < 0.5:
-            shutil.rmtree(data, ignore_errors=True)
-        point = ""
-        if self._arms and self._chance.random() < FAIL_POINTS:
-            point = f"{self._chance.choice(POINTS)}:{self._chance.randint(1, MOST_PASSINGS)}"
-        address = self._proxies[name].address if self._proxies else self._address
-        return Node(
-            self._folder, name, address, data=data, port=self._ports[name], fail_point=point,
-            role=("--node", name, "--cells", str(self._cells)),
-        )  # fmt: skip
-
-    def _is_dead(self, name: str) -> bool:
-        return self._nodes[name].process.poll() is not None
-
-    def _revive(self, name: str) -> None:
-        self._check_end(name, self._nodes[name].ended())
-        self._nodes[name] = self._started(name)
-
-    def _check_end(self, name: str, code: int) -> None:
-        # One that was stopped may have come to its fail point before.
-        allowed = {-signal.SIGKILL, 0} if name in self._stopping else {-signal.SIGKILL}
-        if self._log(name).read_text().rstrip().rpartition("\n")[2].startswith(NO_DATABASE):
-            # A start that finds no database ends, and is repeated, as by systemd.
-            allowed.add(1)
-        self._stopping.discard(name)
-        assert code in allowed, f"{name} ended by itself with {code}: {self._log(name)}"
-
-    def _state(self, name: str) -> str:
-        connection = http.client.HTTPConnection("127.0.0.1", self._ports[name], timeout=ANSWER_SECONDS)
-        try:
-            connection.request("GET", "/health")
-            return str(json.loads(connection.getresponse().read())["status"])
-        except (OSError, http.client.HTTPException, ValueError):
-            return ""
-        finally:
-            connection.close()
+    def _address_of(self, name: str) -> str:
+        return self._proxies[name].address if self._proxies else self._address
 
     def _shown(self, name: str) -> list[dict[str, Any]]:
         """The nodes, as one of them sees them; none without an answer."""
-        client = Client(self._ports[name], seconds=ANSWER_SECONDS)
+        client = Client(self._ports[name], seconds=HEALTH_SECONDS)
         try:
             return list(client.json("statewright", "ListNodes")["nodes"])
         except NoAnswer:

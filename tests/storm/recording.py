@@ -51,6 +51,8 @@ class Recorder:
     """The calls of several threads, by kind. `on_call` gets the service of each call, and whether it was answered."""
 
     on_call: Callable[[str, bool], None] = _nothing
+    answered: int = 0
+    """How many calls of this round were answered, and not refused."""
     _calls: defaultdict[str, list[Call]] = field(default_factory=lambda: defaultdict(list))
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -83,6 +85,7 @@ class Recorder:
         made = Call(begin, time.monotonic(), about, outcome, answer, code)
         with self._lock:
             self._calls[kind].append(made)
+            self.answered += made.is_answered
         self.on_call(service, outcome != "unanswered")
         if outcome == "unanswered":
             time.sleep(PAUSE_SECONDS)

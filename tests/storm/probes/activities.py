@@ -10,7 +10,6 @@ import itertools
 import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import Final
 
 from tests.storm.client import ACCOUNT, REGION, Client
@@ -50,7 +49,7 @@ class Activities:
 
     @property
     def jobs(self) -> Sequence[Callable[[threading.Event, Client], None]]:
-        return [self._start, self._call, *(partial(self._work, number) for number in range(WORKERS))]
+        return [self._start, self._call, *[self._work] * WORKERS]
 
     def _start(self, over: threading.Event, client: Client) -> None:
         while not over.is_set():
@@ -68,14 +67,14 @@ class Activities:
             )  # fmt: skip
             over.wait(PAUSE_SECONDS)
 
-    def _work(self, _number: int, over: threading.Event, client: Client) -> None:
+    def _work(self, over: threading.Event, client: Client) -> None:
         while not over.is_set():
             self._work_once(client)
 
     def _work_apart(self, over: threading.Event, client: Client) -> None:
         """Work with a client that nobody else has: its last poll may go on for a while."""
         try:
-            self._work(0, over, client)
+            self._work(over, client)
         finally:
             client.close()
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from tests.deadlines import happens
 from tests.storm.client import Client, Refused
 from tests.storm.machines import ROLE, STATES
 from tests.storm.recording import Call, Recorder
 
-PATIENCE_SECONDS: Final = 180
 EXISTS: Final = "ExecutionAlreadyExists"
 MISSING: Final = "ExecutionDoesNotExist"
 
@@ -89,8 +88,8 @@ def ends(client: Client, machine: str, names: Iterable[str]) -> dict[str, Any]:
     """The descriptions of executions, once they have ended; without those that have not, or are not there."""
     found: dict[str, Any] = {}
     waiting = list(names)
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while waiting and time.monotonic() < deadline:
+
+    def all_have_ended() -> bool:
         for name in list(waiting):
             try:
                 shown = client.json("states", "DescribeExecution", executionArn=execution_arn(machine, name))
@@ -100,8 +99,9 @@ def ends(client: Client, machine: str, names: Iterable[str]) -> dict[str, Any]:
             if shown["status"] != "RUNNING":
                 found[name] = shown
                 waiting.remove(name)
-        if waiting:
-            time.sleep(0.1)
+        return not waiting
+
+    happens(all_have_ended)
     return found
 
 

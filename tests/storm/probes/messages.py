@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import random
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from tests.deadlines import happens
 from tests.storm.client import Client
 from tests.storm.invariants import Message, Traffic, messages, order
 from tests.storm.machines import url
@@ -111,23 +111,25 @@ class Messages:
 
     def check(self, client: Client) -> Iterator[str]:
         for queue in (FIFO, STANDARD):
-            self._drain(client, queue)
+            yield from self._drain(client, queue)
             kinds = (self._recorder.calls(f"{what} {queue}") for what in ("send", "receive", "delete"))
             traffic = Traffic(*kinds)
             yield from messages(queue, traffic, HIDDEN_SECONDS, refuses_old_handles=queue == FIFO)
             if queue == FIFO:
                 yield from order(queue, traffic, self._sequence)
 
-    def _drain(self, client: Client, queue: str) -> None:
+    def _drain(self, client: Client, queue: str) -> Iterator[str]:
         """Receive and delete all that is there, also what is hidden for now."""
         names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
-        while True:
+        counts: dict[str, Any] = {}
+
+        def is_empty() -> bool:
             got = self._received(client, queue, wait=0)
             for message in got.answer or ():
                 self._delete(client, queue, message, got.begin)
-            counts: dict[str, Any] = client.json(
-                "sqs", "GetQueueAttributes", QueueUrl=url(queue), AttributeNames=names
-            )["Attributes"]
-            if all(count == "0" for count in counts.values()):
-                return
-            time.sleep(PAUSE_SECONDS)
+            answer = client.json("sqs", "GetQueueAttributes", QueueUrl=url(queue), AttributeNames=names)
+            counts.update(answer["Attributes"])
+            return all(count == "0" for count in counts.values())
+
+        if not happens(is_empty):
+            yield f"{queue}: it does not become empty: {counts}"

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Final
 
 from tests.storm.client import Client
-from tests.storm.invariants import STALE_SECONDS, Look, Read, monotonic, prefixes
+from tests.storm.invariants import STALE_SECONDS, Look, Read, never_goes_back, prefixes
 from tests.storm.machines import chained
 from tests.storm.probes.asking import (
     DESCRIBE,
@@ -155,7 +155,7 @@ class Watchers:
                 yield from stops(self._recorder.calls(STOP), errors)
             names.clear()
         calls = (self._recorder.take(kind) for kind in (START, STOP, DESCRIBE, LIST))
-        yield from monotonic(looks(*calls))
+        yield from never_goes_back(looks(*calls))
         reads = [call for call in self._recorder.take(HISTORY) if call.is_answered]
         yield from prefixes(Read(call.about["name"], call.answer, call.begin, call.end) for call in reads)
 

@@ -14,7 +14,7 @@ from tests.storm.invariants import (
     Read,
     Traffic,
     messages,
-    monotonic,
+    never_goes_back,
     order,
     permits,
     prefixes,
@@ -227,7 +227,7 @@ def test_what_was_seen_stays() -> None:
         # At another node, within what it may lag behind.
         look("RUNNING", 1.9), look("SUCCEEDED", 9),
     ]  # fmt: skip
-    assert list(monotonic(looks)) == []
+    assert list(never_goes_back(looks)) == []
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_what_was_seen_stays() -> None:
     ],
 )
 def test_what_is_not_as_it_was_seen_is_found(looks: list[Look], told: str) -> None:
-    assert any(told in one for one in monotonic(looks))
+    assert any(told in one for one in never_goes_back(looks))
 
 
 def read(begin: float, *events: int) -> Read:

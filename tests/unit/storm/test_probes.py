@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.storm.checks import without_an_answer
 from tests.storm.client import NoAnswer, Refused
-from tests.storm.invariants import monotonic
-from tests.storm.probes.permits import interval
+from tests.storm.invariants import never_goes_back
+from tests.storm.probes.permits import Permits, interval
 from tests.storm.probes.spread import CALLS, Told, calls, running
 from tests.storm.probes.watchers import Page, looks, stops
 from tests.storm.recording import Call, Recorder
@@ -35,17 +36,17 @@ def listed(begin: float, since: float, *names: str) -> Call:
 def test_a_list_shows_all_that_began_after_its_oldest() -> None:
     starts = [started("watched-1", 10, 1), started("watched-2", 11, 2), started("endless-3", 12, 3)]
     # The first one is behind the page, the third one is of another machine.
-    assert list(monotonic(looks(starts, [], [], [listed(9, 10.5, "watched-2")]))) == []
+    assert list(never_goes_back(looks(starts, [], [], [listed(9, 10.5, "watched-2")]))) == []
     # The second one is too new to be missed.
-    assert list(monotonic(looks(starts, [], [], [listed(2.5, 0, "watched-1")]))) == []
-    found = list(monotonic(looks(starts, [], [], [listed(9, 10.5)])))
+    assert list(never_goes_back(looks(starts, [], [], [listed(2.5, 0, "watched-1")]))) == []
+    found = list(never_goes_back(looks(starts, [], [], [listed(9, 10.5)])))
     assert [one.partition(" ")[0] for one in found] == ["watched-2"]
 
 
 def test_a_description_is_held_against_the_stop() -> None:
     stop = Call(0, 1, {"name": "e"}, "answered")
     described = Call(3, 4, {"name": "e"}, "answered", {"status": "RUNNING"})
-    assert list(monotonic(looks([], [stop], [described], []))) == [
+    assert list(never_goes_back(looks([], [stop], [described], []))) == [
         "e was ABORTED by its stop 2.0 s before, and is RUNNING by its description"
     ]
 
@@ -102,3 +103,18 @@ def test_a_recording_has_begin_end_and_outcome_of_each_call() -> None:
     assert heard == [("sqs", True), ("sqs", True), ("sqs", False)]
     assert recorder.take("k") == made
     assert recorder.calls("k") == []
+
+
+def test_a_probe_without_an_answered_call_is_broken() -> None:
+    def answer(service: str, problem: Exception | None = None) -> str:
+        if problem is not None:
+            raise problem
+        return service
+
+    recorder = Recorder()
+    probe = Permits(recorder)
+    recorder.make("start", {}, ["Known"], answer, "states", Refused("Known", ""))
+    recorder.make("start", {}, [], answer, "states", NoAnswer())
+    assert without_an_answer(probe, recorder) == ["Permits: no call was answered in this round"]
+    recorder.make("start", {}, [], answer, "states")
+    assert without_an_answer(probe, recorder) == []
