@@ -161,7 +161,7 @@ tables: $(READY) ## Write the documents that are made from the code: docs/servic
 	@$(BIN)/python -m tests.phases_drawing
 	@$(BIN)/python -m tests.row_formats
 
-# OPTIONS: --seed N --kills N --store postgres --pair --nodes N --replica --minutes N; see tests/storm/__main__.py.
+# OPTIONS: --seed N --kills N --store postgres --pair --nodes N --network --replica --minutes N; see tests/storm/__main__.py.
 storm: $(READY) ## Kill servers under mixed load, and check what they promised: make storm OPTIONS="--kills 500 --pair"
 	@$(BIN)/python -m tests.storm $(OPTIONS)
 

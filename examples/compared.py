@@ -53,7 +53,7 @@ class End:
 
 
 class Approver:
-    """A person who answers questions, whichever server asks, and asks again when no server answers."""
+    """A person who answers the questions of any server, and waits for the next one when none answers."""
 
     def __init__(self) -> None:
         self.client: Any = None

@@ -1,8 +1,8 @@
 """Two servers on one PostgreSQL, of which the one at work is killed twice: `make demo-standby`.
 
 Runs five workflows undisturbed: waits, branches, a Map whose items are priced by a Python function, a message to a
-queue, and questions to a person. Then runs many of them on a server with a standby, kills whichever of the two is at
-work with -9, twice, while executions are being started, and compares: every execution must end as the undisturbed one
+queue, and questions to a person. Then runs many of them on a server with a standby, kills the one that is at work
+with -9, twice, while executions are being started, and compares: every execution must end as the undisturbed one
 did, through the same events, and every message must be in the queue once. Nothing depends on how fast the machine is.
 """
 

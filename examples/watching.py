@@ -42,7 +42,7 @@ class Watched:
 
     @property
     def state(self) -> str:
-        """What is to be said of it, if anything."""
+        """A remark for the line of progress: empty while the node is ready."""
         if self.node.process.poll() is not None:
             return " (gone)"
         return "" if self.is_ready else " (not ready)"

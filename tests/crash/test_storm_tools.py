@@ -80,7 +80,7 @@ def test_a_client_does_not_repeat_a_call_that_may_have_happened(servers: list[_S
 
 @pytest.fixture
 def echo() -> Iterator[str]:
-    """The folder of a socket on which is answered what is said."""
+    """The folder of a socket that sends back all that it receives."""
     with (
         tempfile.TemporaryDirectory(prefix="statewright-echo-", dir="/tmp") as folder,
         socket.socket(socket.AF_UNIX) as listening,

@@ -11,11 +11,9 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, ParamSpec
+from typing import Any, Final, Literal
 
 from tests.storm.client import NoAnswer, Refused
-
-P = ParamSpec("P")
 
 Outcome = Literal["answered", "refused", "unanswered"]
 PAUSE_SECONDS: Final = 0.02
