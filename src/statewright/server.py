@@ -1,4 +1,4 @@
-"""The server: starts a process that serves alone or as a standby, and ends it.
+"""The server: starts a process that serves alone, as a standby or as a node of a cluster, and ends it.
 
 Options of the command line become `ServerOptions` in `cli/serving/serve.py`.
 """
@@ -73,9 +73,7 @@ async def _serve(
     if options.node is not None and "://" not in options.store:
         raise CannotServe("--node needs a store that several servers share: --store postgresql://...")
     if options.node is not None and options.standby:
-        raise CannotServe(
-            "--standby is of no use with --node: each node takes over what another one has, when that ends"
-        )
+        raise CannotServe("--standby is of no use with --node: when a node ends, the others take over what it had")
     if options.bucket is not None and "://" not in options.store:
         raise CannotServe(NO_BUCKET)
     origins = _origins_of(options)

@@ -57,7 +57,7 @@ def test_a_frozen_home_loses_what_it_had_and_joins_again(tmp_path: Path) -> None
     assert set(cluster.stop()) == {0}
 
 
-def test_nodes_join_and_leave_without_a_word(tmp_path: Path) -> None:
+def test_nodes_join_and_leave_without_loss(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path, server_or_skip().new_database())
     callers = Callers(cluster.begin("a"))
     callers.prepare()

@@ -286,7 +286,7 @@ def test_metrics_of_both_are_counted_at_the_home(pair: Pair) -> None:
         (("--node", "c", "--host", "0.0.0.0"), "a node that listens on 0.0.0.0 needs --advertise http://HOST:PORT"),
     ],
 )
-def test_what_is_no_further_node_is_refused(
+def test_servers_that_cannot_join_are_refused(
     pair: Pair, tmp_path: Path, address: str, options: tuple[str, ...], words: str
 ) -> None:
     given = [one.format(a=pair[0].url) for one in options]
@@ -303,7 +303,7 @@ def test_a_clock_far_from_the_databases_is_refused(
 
 
 def refused(folder: Path, address: str, *options: str) -> str:
-    """What a server says that does not start."""
+    """The error output of a server that refuses to start."""
     settings = folder / "statewright.toml"
     settings.write_text('[credentials]\nAKIAEXAMPLE = "secret"\n')
     command = [sys.executable, "-m", "statewright.cli.main", "serve", "--port", "0", "--data", str(folder / "data")]

@@ -21,7 +21,7 @@ from statewright.clock import RealClock
 from statewright.console.console import ConsoleApp
 from statewright.hosting.figures import samples
 from statewright.hosting.options import Ready, ServerOptions
-from statewright.hosting.setup import StoreCheck, compare_clocks, own_address
+from statewright.hosting.setup import StoreCheck, collect_garbage_rarely, compare_clocks, own_address
 from statewright.hosting.shared_folder import SharedFolder
 from statewright.hosting.status_log import log_status
 from statewright.stores import fail_points
@@ -56,7 +56,8 @@ class Process:
         self.place = where_of(options)
         host, port = listening.getsockname()[:2]
         self.endpoint = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        self._own_address = own_address(host, port)
+        self.own_address: Final = own_address(host, port)
+        """The address at which processes of this machine reach it."""
         self.origins: Final = origins
         self._isolation = isolation
         self._listens: Listener | None = None
@@ -74,11 +75,6 @@ class Process:
         self._listens = listener(api, on_open, self.options.timeouts, on_stop)
         return self._listens
 
-    @property
-    def own_address(self) -> str:
-        """The address at which processes of this machine reach it."""
-        return self._own_address
-
     def assemble(
         self,
         on_lost: Callable[[str], None],
@@ -91,7 +87,7 @@ class Process:
         options = self.options
         data = data_of(options) if store is None else None
         system = assemble(
-            options.config, RealClock(), store or self.store, data, lambda: self._own_address, on_lost,
+            options.config, RealClock(), store or self.store, data, lambda: self.own_address, on_lost,
             hooks=hooks or options.hooks, nodes=nodes,
         )  # fmt: skip
         check = StoreCheck()
@@ -161,6 +157,14 @@ class Process:
             # Before the store: the process that takes the store takes the folder next.
             await self._folder.release()
         await self.store.close()
+
+
+async def rehearse(system: System) -> None:
+    """Start a system once in memory, so that everything is imported by the time that there is a store."""
+    await system.engine.store.open("rehearsal")
+    await system.start()
+    await system.stop()
+    collect_garbage_rarely()
 
 
 def data_of(options: ServerOptions) -> Path | None:

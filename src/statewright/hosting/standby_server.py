@@ -14,7 +14,7 @@ from statewright.api.status.prometheus import Sample
 from statewright.clock import RealClock
 from statewright.errors import OwnershipLost, StoreError, Unavailable
 from statewright.hosting.options import Ready
-from statewright.hosting.process import Inside, Process
+from statewright.hosting.process import Inside, Process, rehearse
 from statewright.hosting.setup import collect_garbage_rarely
 from statewright.hosting.standby import Demotion, LeaseWait, StoreState, Waiting, become_standby, reap
 from statewright.hosting.status_log import left_unwritten
@@ -57,7 +57,7 @@ class StandbyServer:
 
     async def run(self) -> None:
         """Serve until a signal. Raises: CannotServe, StoreError."""
-        await self._rehearse()
+        await rehearse(self._rehearsal.system)
         reap()
         self._listens.watch.start()
         serving = asyncio.ensure_future(self._listens.serve(sockets=[self._process.listening]))
@@ -72,14 +72,6 @@ class StandbyServer:
             await self._process.stop(self._inside)
             self._deadline.met()
         log.info("stopped")
-
-    async def _rehearse(self) -> None:
-        """Start once in memory, so that everything is imported by the time that there is a store."""
-        system = self._rehearsal.system
-        await system.engine.store.open("rehearsal")
-        await system.start()
-        await system.stop()
-        collect_garbage_rarely()
 
     async def _take_over(self) -> None:
         if not await self._wait.taken():

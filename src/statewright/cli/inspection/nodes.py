@@ -15,7 +15,7 @@ from statewright.cli.table import print_table
 def nodes(form: str, endpoint: str | None, execution: str | None) -> None:
     """Show the living nodes of a cluster, the address of each, and how many cells it has. Any of them may be asked.
 
-    CLOCK is how far a node's clock is ahead of the database's, or behind it; without it, the node does not answer.
+    CLOCK is how far a node's clock is ahead of the database's, or behind it; "no answer": the home does not reach the node.
 
     One of them has the home: queues, tables, schedules and all that is not an execution.
 
@@ -31,7 +31,7 @@ def nodes(form: str, endpoint: str | None, execution: str | None) -> None:
         stdout().json({"nodes": found})
     elif form == "table":
         rows: list[list[Span]] = [
-            [one["name"], one["address"], f"{one['cells']:,}", *_told(one), "home" if one["isHome"] else ""]
+            [one["name"], one["address"], f"{one['cells']:,}", *_answer_of(one), "home" if one["isHome"] else ""]
             for one in found
         ]
         if rows:
@@ -45,7 +45,7 @@ def nodes(form: str, endpoint: str | None, execution: str | None) -> None:
             stdout().json(one, compact=True)
 
 
-def _told(node: Answer) -> list[Span]:
+def _answer_of(node: Answer) -> list[Span]:
     """The executions that a node has in memory, and its clock, as far as it has answered."""
     ahead = node.get("clockAheadMs")
     clock = f"{ahead:+,} ms" if ahead is not None else "" if node.get("isAnswering", True) else "no answer"

@@ -213,7 +213,8 @@ def check_server(option: str | None) -> Check:
     if found.get("store") == "damaged":
         return Check("server", "problem", f"{where}: its store is damaged", "stop it and restore a backup", facts)
     if found["status"] == "no lease":
-        hint = "see whether PostgreSQL answers; the standby takes over meanwhile"
+        other = "another node" if found.get("node") else "the standby"
+        hint = f"see whether PostgreSQL answers; {other} takes over meanwhile"
         return Check("server", "problem", f"{where}: it cannot prove that it has the store", hint, facts)
     if found.get("bucket") == "unavailable":
         hint = "see the server's log for the reason; calls that need bytes of the bucket get 503 meanwhile"

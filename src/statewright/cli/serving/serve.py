@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 SETTINGS_FILE = "statewright.toml"
 ISOLATIONS = ("auto", "none", "hardened", "namespaces")
 """`config.ISOLATIONS`, without importing that module before it is needed."""
+MOST_CELLS = 512
+"""`stores.ids.MOST_CELLS`, likewise."""
 SCALES = ("STATEWRIGHT_TIME_SCALE", "SFN_WAIT_SCALE", "WAIT_TIME_SCALE")
 """Variables that set the scale of waits, the first that is set; people know the others from other tools."""
 
-MOST_CELLS = 512
-"""`stores.ids.MOST_CELLS`, likewise."""
 BUCKET = "STATEWRIGHT_BUCKET"
 """The variable that names the bucket where the command line does not."""
 
@@ -98,7 +98,7 @@ def _store_name(_context: click.Context, _parameter: click.Parameter, value: str
     metavar="N",
     default=32,
     show_default=True,
-    help="With --node: the cells of a cluster that this node begins. They are spread over its nodes, for ever so many.",
+    help="With --node: the number of cells of a cluster that this node begins, which is fixed from then on.",
 )
 @click.option("--time-scale", type=float, metavar="N", help="Waits and back-offs take N times as long; 0 skips them.")
 @click.option(

@@ -9,24 +9,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections import Counter
 from collections.abc import Callable
 from typing import Final, Protocol
 
-import orjson
-
 from statewright.api.nodes.client import NodeClient
 from statewright.api.nodes.links import NotSent, Unanswered
-from statewright.api.nodes.messages import DONE
 from statewright.api.nodes.peers import Peer, time_limit
-from statewright.api.nodes.serving import HELLO, LOOK
-from statewright.api.status.prometheus import Sample
+from statewright.api.nodes.serving import LOOK
 from statewright.background import Background
 from statewright.clock import Clock
 from statewright.errors import OwnershipLost, StoreError
 from statewright.hosting.nodes.balance import moves_of
-from statewright.hosting.nodes.guards import clock_ahead_ms
-from statewright.payload import JsonObject
 from statewright.stores.ids import SHARD
 from statewright.stores.postgres.cells.membership import Membership
 from statewright.stores.postgres.cells.seen import Seen
@@ -38,10 +31,6 @@ AFTER_MS: Final = 5
 OUTAGE_MS: Final = 200
 """Until the next look, while the database does not answer."""
 NUDGE_SECONDS: Final = 0.5
-HELLO_SECONDS: Final = 1.0
-"""For a node to say how it is."""
-TOLD: Final = ("executionsInMemory", "clockAheadMs")
-"""Members of that answer which `ListNodes` shows."""
 HAND_OVER_MS: Final = 5_000
 """For the steps at hand of a cell to be written, before it goes."""
 AT_ONCE: Final = 4
@@ -80,7 +69,6 @@ class NodeCells:
         self._client = client
         self._of_engine: CellsOfEngine | None = None
         self._on_home: Callable[[], None] = lambda: None
-        self._in_memory: Callable[[], int] = lambda: 0
         self._known_home: Peer | None = None
         self._open: set[int] = set()
         """Shards that the engine works on."""
@@ -96,13 +84,9 @@ class NodeCells:
         self._running: asyncio.Task[None] | None = None
         self._background = Background("releasing cells")
 
-    def connect(
-        self, engine: CellsOfEngine, on_home: Callable[[], None], in_memory: Callable[[], int] = lambda: 0
-    ) -> None:
-        """Set the engine, before any cell is taken; `on_home` is called when another process has the home. `in_memory`
-        counts the executions that this process has in memory.
-        """
-        self._of_engine, self._on_home, self._in_memory = engine, on_home, in_memory
+    def connect(self, engine: CellsOfEngine, on_home: Callable[[], None]) -> None:
+        """Set the engine, before any cell is taken; `on_home` is called when another process has the home."""
+        self._of_engine, self._on_home = engine, on_home
 
     @property
     def _engine(self) -> CellsOfEngine:
@@ -110,6 +94,15 @@ class NodeCells:
         return self._of_engine
 
     # ------------------------------------------------------------------ where things are
+
+    @property
+    def seen(self) -> Seen | None:
+        """The cluster as this node saw it last; None before the first look."""
+        return self._seen
+
+    def count(self) -> int:
+        """The number of cells that this process's worker has."""
+        return len(self._open)
 
     def home(self) -> Peer | None:
         """The node that has the home; None while none is known to have it."""
@@ -152,63 +145,6 @@ class NodeCells:
         nodes = self._seen.nodes if self._seen is not None else []
         return [Peer(one.name, one.address, 0) for one in nodes if one.left_ms > 0 and one.name != self._own.name]
 
-    async def shown(self) -> list[JsonObject]:
-        """See `Nodes.shown`."""
-        seen, home = self._seen, self.home()
-        if seen is None:
-            return []
-        cells = Counter(cell.node for cell in seen.cells if cell.left_ms > 0 and cell.shard != SHARD)
-        living = sorted((node for node in seen.nodes if node.left_ms > 0), key=lambda one: one.name)
-        told = await asyncio.gather(*(self._told(Peer(node.name, node.address, 0)) for node in living))
-        return [
-            {
-                "name": node.name,
-                "address": node.address,
-                "isHome": home is not None and home.name == node.name,
-                "cells": cells[node.name],
-                "isAnswering": one is not None,
-                **{name: one[name] for name in TOLD if one is not None and name in one},
-            }
-            for node, one in zip(living, told, strict=True)
-        ]
-
-    async def _told(self, peer: Peer) -> JsonObject | None:
-        """The answer of a node to the question how it is; None if it does not answer."""
-        if peer.name == self._own.name:
-            return await self.hello()
-        try:
-            status, body = await self._client.call(peer, HELLO, b"", HELLO_SECONDS)
-            found = orjson.loads(body)
-        except (NotSent, Unanswered, orjson.JSONDecodeError):
-            return None
-        return found if status == DONE and isinstance(found, dict) else None
-
-    async def hello(self) -> JsonObject:
-        """The answer of this node; without the difference of its clock while the database does not answer."""
-        found: JsonObject = {"name": self._own.name, "incarnation": self._membership.incarnation}
-        found["executionsInMemory"] = self._in_memory()
-        with contextlib.suppress(StoreError):
-            found["clockAheadMs"] = await clock_ahead_ms(self._clock, self._membership.database_ms)
-        return found
-
-    def node_of(self, shard: int) -> str | None:
-        """See `Nodes.node_of`."""
-        owner = self.owner_of(shard)
-        return owner.name if owner is not None else None
-
-    def health(self) -> JsonObject:
-        """The members of `/health` about this node: its name, how many cells it has, and which node has the home."""
-        home = self.home()
-        return {"node": self._own.name, "cells": len(self._open), "home": home.name if home is not None else None}
-
-    def samples(self) -> list[Sample]:
-        """The figures for `/metrics`."""
-        return [
-            Sample("statewright_node_cells", "gauge", "The cells that this node has.", len(self._open)),
-            Sample("statewright_node_has_home", "gauge", "1 while this node has the home.", int(self.is_home())),
-            Sample("statewright_node_calls_total", "counter", "Calls at other nodes.", self._client.calls),
-        ]
-
     async def refresh(self) -> None:
         """Look again now; returns once that has been done."""
         looked = self._looked
@@ -233,13 +169,6 @@ class NodeCells:
         await asyncio.to_thread(self._membership.home, epoch)
         self._note_change()
         await self.nudge_all()
-
-    async def home_ends(self) -> None:
-        """The home is this process's no more."""
-        self._home_epoch = 0
-        with contextlib.suppress(StoreError):
-            await asyncio.to_thread(self._membership.home, 0)
-        self._note_change()
 
     # ------------------------------------------------------------------ life
 

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
+from statewright.api.guard import is_loopback
 from statewright.api.nodes.client import NodeClient
 from statewright.api.nodes.links import NotSent, Unanswered
 from statewright.api.nodes.messages import DONE
@@ -110,19 +111,15 @@ def _not_this_node(status: int, body: bytes, incarnation: str) -> str | None:
     return f"another program answers there, with the status {status}"
 
 
-def is_loopback(address: str) -> bool:
-    """True for the address of a node that only its own machine can reach."""
-    host = urlsplit(address).hostname or ""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
+def _is_local(peer: Peer) -> bool:
+    """True for a node that only its own machine can reach."""
+    return is_loopback(urlsplit(peer.address).hostname or "")
 
 
 def unreachable(own: Peer, others: Iterable[Peer]) -> str | None:
     """The warning for nodes of which some are on loopback addresses, and others are not; None if there is no need."""
-    is_own = is_loopback(own.address)
-    other = next((one for one in others if is_loopback(one.address) != is_own), None)
+    is_own = _is_local(own)
+    other = next((one for one in others if _is_local(one) != is_own), None)
     if other is None:
         return None
     inner, outer = (own, other) if is_own else (other, own)

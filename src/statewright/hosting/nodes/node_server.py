@@ -47,9 +47,10 @@ from statewright.hosting.nodes.guards import (
     refuse_open_host,
     unreachable,
 )
+from statewright.hosting.nodes.reports import NodeReports
 from statewright.hosting.nodes.worker import Worker
 from statewright.hosting.options import CannotServe, NodeOptions, Ready
-from statewright.hosting.process import Inside, Process
+from statewright.hosting.process import Inside, Process, rehearse
 from statewright.hosting.setup import collect_garbage_rarely
 from statewright.hosting.standby import Demotion, LeaseWait, become_standby, reap
 from statewright.hosting.status_log import left_unwritten
@@ -78,6 +79,7 @@ class _Joined:
     client: NodeClient
     apps: Apps
     cells: NodeCells
+    reports: NodeReports
     tasks: TasksAtHome
     router: NodeRouter
     """Around the calls of the home, while that is here."""
@@ -85,7 +87,6 @@ class _Joined:
     worker: Worker
     changes: ChangeFeed
     metrics: MetricFeed
-    front: NodeFront
     listens: Listener
 
 
@@ -122,7 +123,7 @@ class NodeServer:
 
     async def run(self) -> None:
         """Serve until a signal. Raises: CannotServe, StoreError."""
-        await self._rehearse()
+        await rehearse(self._process.assemble(lambda _: None, MemoryStore()).system)
         reap()
         lock: FolderLock | None = None
         try:
@@ -174,14 +175,6 @@ class NodeServer:
     def _data(self) -> Path:
         return self._process.options.data / WORKER_FOLDER
 
-    async def _rehearse(self) -> None:
-        """Start a system once in memory, so that everything is imported by the time that there is a store."""
-        system = self._process.assemble(lambda _: None, MemoryStore()).system
-        await system.engine.store.open("rehearsal")
-        await system.start()
-        await system.stop()
-        collect_garbage_rarely()
-
     async def _assemble(self) -> _Joined:
         """Assemble what stays for as long as the process does. Raises: StoreError."""
         process, clock, membership = self._process, self._clock, self._membership
@@ -191,6 +184,7 @@ class NodeServer:
         store = CellStore(options.store, membership, bucket=bucket)
         await store.open(self._own.name)
         cells = NodeCells(membership, clock, self._own, client)
+        reports = NodeReports(cells, membership, clock, self._own, client, self._in_memory)
         at_home = TasksAtHome(apps, cells)
         router = NodeRouter(apps, cells, client, clock, _needs_home, is_home_app=False)
 
@@ -206,30 +200,32 @@ class NodeServer:
         hooks = Hooks(around=router, around_tasks=around_tasks)
         system = assemble_worker(
             options.config, clock, store, self._data, lambda: process.own_address, hooks,
-            NotesAtHome(apps, cells, client), cells, cells.lost_cell,
+            NotesAtHome(apps, cells, client), reports, cells.lost_cell,
         )  # fmt: skip
         apps.worker = system.app
         system.integrations.connect(AnswersAnywhere(system.engine, system.calls.states, apps, cells))
         changes = ChangeFeed(apps, cells, client)
         worker = Worker(system, clock, changes.status_changed, tasks[0])
-        cells.connect(system.engine, worker.home_changed, lambda: sum(one.cells.in_memory for one in self._engines()))
+        cells.connect(system.engine, worker.home_changed)
         metrics = MetricFeed(apps, cells, client, system.app.services.metrics, clock)
 
         async def samples() -> Iterable[Sample]:
             words = "Requests that the node with the home has answered."
             passed_on = Sample("statewright_node_requests_passed_on_total", "counter", words, proxy.passed_on)
-            return await process.samples_of(system, *cells.samples(), passed_on)
+            return await process.samples_of(system, *reports.samples(), passed_on)
 
-        api = Api(system.app, process.origins, process.body_bytes, samples, standing=self._standing, about=cells.health)
+        api = Api(
+            system.app, process.origins, process.body_bytes, samples, standing=self._standing, about=reports.health
+        )
         verifier = Verifier(secret, clock)
         proxy = HomeProxy(cells, client, clock, self._refusing(system), lambda: self._home)
         front = NodeFront(
             options.config, cells, verifier, worker=api, home=lambda: self._home, proxy=proxy, pages=api,
-            calls=NodeCalls(apps, cells, verifier, at_home, clock, cells.look_soon, cells.hello),
+            calls=NodeCalls(apps, cells, verifier, at_home, clock, cells.look_soon, reports.hello),
         )  # fmt: skip
         listens = process.listen(front, lambda: None, self._end)
         of_home = NodeRouter(apps, cells, client, clock, _needs_home, is_home_app=True)
-        return _Joined(client, apps, cells, at_home, of_home, store, worker, changes, metrics, front, listens)
+        return _Joined(client, apps, cells, reports, at_home, of_home, store, worker, changes, metrics, listens)
 
     def _refusing(self, system: System) -> Callable[[str], Api]:
         """Make APIs that refuse every request, in the form of its service."""
@@ -277,7 +273,7 @@ class NodeServer:
             return
         await process.hold_folder()
         hooks = replace(process.options.hooks, around=joined.router)
-        self._inside = inside = process.assemble(self._demotion, hooks=hooks, nodes=joined.cells)
+        self._inside = inside = process.assemble(self._demotion, hooks=hooks, nodes=joined.reports)
         inside.api.standing = self._standing
         answers = AnswersAnywhere(inside.system.engine, inside.system.calls.states, joined.apps, joined.cells)
         inside.system.integrations.connect(answers)
@@ -348,9 +344,13 @@ class NodeServer:
     def _left(self) -> str:
         return left_unwritten(*self._engines())
 
+    def _in_memory(self) -> int:
+        """The executions that this process has in memory."""
+        return sum(one.cells.in_memory for one in self._engines())
+
     def _engines(self) -> list[Engine]:
         """The home's, while this process has that, and the worker's."""
-        engines = [one.system.engine for one in (self._inside,) if one is not None]
+        engines = [self._inside.system.engine] if self._inside is not None else []
         if self._joined is not None:
             engines.append(self._joined.worker.system.engine)
         return engines

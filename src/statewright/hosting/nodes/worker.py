@@ -35,10 +35,11 @@ class FollowedTasks(Protocol):
 
 
 class Worker:
-    """The system of a worker, from its start to its end; `on_change` is given every change of an execution's status."""
+    """The system of a worker, from its start to its end. `on_change` gets every change of an execution's status;
+    `tasks` are those that the home makes.
+    """
 
     def __init__(self, system: System, clock: Clock, on_change: OnChange, tasks: FollowedTasks) -> None:
-        """`tasks` are those that the home makes."""
         self.system: Final = system
         self._tasks = tasks
         self._following: asyncio.Task[None] | None = None

@@ -1,4 +1,4 @@
-"""The moves of nodes: whatever joins, leaves and dies, each node has its fair share within few looks."""
+"""The moves of nodes: after any joins, leaves and deaths, each node has its fair share within a few looks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What keeps a node from joining: a wrong clock, an address that leads elsewhere."""
+"""The checks of a node before it joins: a wrong clock, and an address that leads elsewhere, are refused."""
 
 from __future__ import annotations
 
