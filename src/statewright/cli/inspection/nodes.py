@@ -15,7 +15,8 @@ from statewright.cli.table import print_table
 def nodes(form: str, endpoint: str | None, execution: str | None) -> None:
     """Show the living nodes of a cluster, the address of each, and how many cells it has. Any of them may be asked.
 
-    CLOCK is how far a node's clock is ahead of the database's, or behind it; "no answer": the home does not reach the node.
+    CLOCK is how far a node's clock is ahead of the database's, or behind it, or "no answer" if the home does not reach
+    the node.
 
     One of them has the home: queues, tables, schedules and all that is not an execution.
 

@@ -33,7 +33,7 @@ def moves_of(name: str, held: Collection[int], nodes: Sequence[NodeRow], cells: 
     least, rest = divmod(len(spread), len(living))
     most = least + (1 if rest else 0)
     counts = Counter(cell.node for cell in spread if cell.left_ms > 0)
-    # What a node asked for when it had less is not its any more.
+    # Nodes that have their share by now do not count, though cells still have their names.
     asking = {node for node in living if counts[node] < least}
     wanted = [cell.shard for cell in spread if cell.shard in held and cell.wanted_by in asking - {name}]
     hand_over = sorted(wanted)[: max(0, len(held) - least)]

@@ -152,6 +152,16 @@ def test_a_node_whose_cluster_has_no_home(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert found["nodes"].message.startswith("the node a does not say which nodes there are: No Statewright server")
 
 
+def test_a_node_without_a_lease(monkeypatch: pytest.MonkeyPatch):
+    health = {"version": __version__, "status": "no lease", "operations": {}, "node": "a", "cells": 1, "home": None}
+    monkeypatch.setattr(doctor, "_health", lambda _: health)
+    found = doctor.check_server(NOBODY)
+    assert (found.status, found.hint) == (
+        "problem",
+        "see whether PostgreSQL answers; another node takes over meanwhile",
+    )
+
+
 def test_a_server_that_cannot_use_its_bucket(monkeypatch: pytest.MonkeyPatch):
     health = {"version": __version__, "status": "ok", "operations": {}, "store": "sound", "bucket": "ok"}
     monkeypatch.setattr(doctor, "_health", lambda _: health)
