@@ -146,7 +146,9 @@ class NodeCells:
         return [Peer(one.name, one.address, 0) for one in nodes if one.left_ms > 0 and one.name != self._own.name]
 
     async def refresh(self) -> None:
-        """Look again now; returns once that has been done."""
+        """Look again now; returns once that has been done, or could not be."""
+        if self._running is None or self._is_leaving:
+            return
         looked = self._looked
         self._look_soon.set()
         await looked.wait()
@@ -231,6 +233,9 @@ class NodeCells:
             except Exception:
                 log.exception("looking after the cells of this node failed because of a bug in Statewright")
                 pause_ms = LOOK_MS
+            finally:
+                looked, self._looked = self._looked, asyncio.Event()
+                looked.set()
             await self._pause(pause_ms)
 
     def _note(self, seen: Seen) -> None:
@@ -241,8 +246,6 @@ class NodeCells:
         self._cut_gone(before, seen)
         if before is None or _places(before) != _places(seen):
             self._note_change()
-        looked, self._looked = self._looked, asyncio.Event()
-        looked.set()
 
     def _cut_gone(self, before: Seen | None, seen: Seen) -> None:
         """End the calls at nodes that are gone: a frozen one would never answer."""
@@ -302,8 +305,13 @@ class NodeCells:
             async with places:
                 try:
                     await self._engine.add_cell(shard)
-                except (StoreError, OwnershipLost) as problem:
+                except StoreError as problem:
                     log.warning("the cell %d was not opened: %s", shard, problem)
+                    await self._release(shard)
+                    return
+                except Exception:
+                    # Another try may do better; kept here, its executions would stand still.
+                    log.exception("the cell %d was not opened because of a bug in Statewright", shard)
                     await self._release(shard)
                     return
             if shard in self._membership.held():

@@ -280,14 +280,14 @@ class NodeServer:
         joined.apps.home = inside.system.app
         try:
             await process.start(inside)
+            if joined.listens.should_exit or self._demotion.reason is not None:
+                return
+            self._home = inside.api
+            await joined.cells.home_begins(self._wait.epoch)
         except (Unavailable, OwnershipLost) as problem:
             # The store is there, or was a moment ago.
             self._demotion(str(problem))
             return
-        if joined.listens.should_exit or self._demotion.reason is not None:
-            return
-        self._home = inside.api
-        await joined.cells.home_begins(self._wait.epoch)
         late_ms, before = self._clock.now_ms() - self._wait.free_since_ms, self._wait.store_state.owner
         if before is None:
             log.info("this node has the home")
