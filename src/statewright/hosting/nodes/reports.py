@@ -1,4 +1,4 @@
-"""What a node reports: to the others how it is, to clients which nodes there are, and itself in health and metrics."""
+"""The reports of a node: its state for the others, the list of nodes for clients, its part of health and metrics."""
 
 from __future__ import annotations
 
