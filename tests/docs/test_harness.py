@@ -70,6 +70,7 @@ def test_numbers_ids_and_widths_are_not_compared() -> None:
     assert missing_line(["run ... events"], printed) is None
     assert missing_line(["took 1 s", "run"], printed) == "run"
     assert missing_line(["took 1 s, in 3 turns"], printed) == "took 1 s, in 3 turns"
+    assert missing_line(["in 1 event"], printed) is None
 
 
 def test_a_synopsis_names_commands_and_options_that_exist() -> None:

@@ -1,7 +1,8 @@
 """Transcripts: commands after `$`, each with what it prints, run by one shell, and compared loosely.
 
-Numbers, ids, instants, durations and widths differ from run to run and are not compared; `...` stands for anything. A
-command must end with 0, or with another code where the transcript shows a `✗`.
+Numbers, ids, instants, durations and widths differ from run to run and are not compared, nor is a singular with a
+plural: 1 file is as good as 3 files. `...` stands for anything. A command must end with 0, or with another code where
+the transcript shows a `✗`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ _LOOSE: Final = (
     (re.compile(r"\d[\d.,:TZ-]*\d|\d"), "#"),
     (re.compile(r"#(?: ?(?:ms|min|us|s|h|d)\b)+"), "#t"),
     (re.compile(r"#t(?: #t)+"), "#t"),
+    (re.compile(r"\b([a-z]{3,})s\b"), r"\1"),
     (re.compile(r"\s+"), " "),
 )
 _ANYTHING: Final = re.compile(r"\.\.\.|…")

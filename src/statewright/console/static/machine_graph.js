@@ -4,7 +4,7 @@
 export function stillRun(drawing, definition = {}) {
   const core = /** @type {any} */ ({ drawing, definition });
   return {
-    head: {}, drawing, definition, states: [], visits: [], length: 0, typeOf: () => '', msOf: () => 0, visitOf: () => -1,
+    head: {}, node: null, drawing, definition, states: [], visits: [], length: 0, typeOf: () => '', msOf: () => 0, visitOf: () => -1,
     timeAt: () => 0, endMs: 0, edges: new Map(), byName: new Map(), times: [], core,
   };
 }
