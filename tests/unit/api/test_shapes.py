@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from statewright.api.models import load_model
 from statewright.api.shapes import keep_as_is, length, operation_names, problem_text, validator, writer
 from statewright.errors import ApiError
+from tests.deadlines import completed
 
 
 def refused(operation: str, request: object, **settings: bool) -> ApiError:
@@ -179,3 +182,28 @@ def test_a_service_may_keep_shapes_as_they_come():
     record = {"dynamodb": {"Keys": {"a": {"B": b"kept"}}, "ApproximateCreationDateTime": 1500}}
     written = writer("dynamodbstreams", "GetRecords")({"Records": [record]})["Records"][0]["dynamodb"]
     assert written == {"Keys": {"a": {"B": b"kept"}}, "ApproximateCreationDateTime": 1.5}
+
+
+WITHOUT_WIRES = """
+from importlib import import_module
+from statewright.api import shapes
+from statewright.api.operations import load_all
+from statewright.api.services import SERVICES
+
+def registered():
+    return {name: sorted(getattr(shapes, name)) for name in ("_REFUSALS", "_READERS", "_KEPT")}
+
+load_all()
+before = registered()
+for one in SERVICES:
+    if one.wires is not None:
+        import_module(one.wires)
+assert registered() == before, (registered(), before)
+"""
+
+
+def test_a_call_of_a_task_that_comes_before_any_request_is_checked_as_requests_are() -> None:
+    # What a service does itself about requests is there with its operations, not with its protocol: the check of an
+    # operation is made once.
+    done = completed([sys.executable, "-c", WITHOUT_WIRES])
+    assert done.returncode == 0, done.stderr

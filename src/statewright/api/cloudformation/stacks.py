@@ -7,6 +7,8 @@ from typing import Final
 
 from statewright.api.cloudformation.views import TOKENS, event_shown, existing, page, stack_shown, summary_shown
 from statewright.api.operations import App, Call, operation
+from statewright.api.shapes import problem_text, refuse_with
+from statewright.errors import ApiError
 from statewright.payload import Json
 from statewright.stacks.errors import invalid, no_stack
 from statewright.stacks.index import GONE
@@ -16,6 +18,8 @@ LISTED: Final = 100
 """Source: observed; ours for DescribeStacks."""
 BRIEFLY_MS: Final = 2_000
 """How long an answer waits for the operation's end. Waiters look at once, and again after 5 or 30 seconds."""
+
+refuse_with("cloudformation", lambda problems: ApiError("ValidationError", problem_text(problems)))
 
 
 @operation("cloudformation", "CreateStack")

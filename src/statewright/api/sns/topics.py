@@ -12,6 +12,7 @@ from typing import Final
 import orjson
 
 from statewright.api.operations import App, Call, operation
+from statewright.api.shapes import Problems, problem_text, refuse_with
 from statewright.errors import ApiError
 from statewright.pages import PageTokens
 from statewright.payload import Json, JsonObject
@@ -32,6 +33,20 @@ _ACTIONS: Final = frozenset({
     "GetTopicAttributes", "SetTopicAttributes", "AddPermission", "RemovePermission", "DeleteTopic", "Subscribe",
     "ListSubscriptionsByTopic", "Publish", "Receive",
 })  # fmt: skip
+_NULL: Final = "Member must not be null"
+_MEMBERS: Final = {"topicArn": "TopicArn", "message": "Message", "awsAccountId": "AWSAccountId"}
+
+
+def _refusal(problems: Problems) -> ApiError:
+    """Report the first missing member by itself; all other violations are one validation error."""
+    for _, path, what in problems:
+        if what == _NULL and "." not in path:
+            name = _MEMBERS.get(path, path[:1].upper() + path[1:])
+            return invalid(f"{name} Reason: no value for required parameter")
+    return ApiError("ValidationError", problem_text(problems))
+
+
+refuse_with("sns", _refusal)
 
 
 @operation("sns", "CreateTopic")
