@@ -61,6 +61,7 @@ class Sample(NamedTuple):
     executions: int
     memory_mib: float
     descriptors: int
+    """Without those of connections."""
     threads: int
     cpu_us: float
     """CPU time of each execution since the sample before."""
@@ -106,8 +107,10 @@ class Soak:
         cpu_seconds, before = self._server.cpu_seconds(), self._cpu_seconds
         self._cpu_seconds = cpu_seconds
         process = psutil.Process(self._server.pid)
+        # Connections are as many as callers needed at once, which is how slow the machine was at its worst moment.
+        descriptors = process.num_fds() - sum(one.status == psutil.CONN_ESTABLISHED for one in _connections(process))
         return Sample(
-            first + count, self._server.memory_mib(), process.num_fds(), process.num_threads(),
+            first + count, self._server.memory_mib(), descriptors, process.num_threads(),
             (cpu_seconds - before) / count * 1e6, self._server.disk_bytes() / 2**20,
             1000 * statistics.median(latencies), 1000 * statistics.quantiles(latencies, n=100)[-1],
         )  # fmt: skip
@@ -143,6 +146,11 @@ class Soak:
         """How often the executions have counted."""
         found = await self._client.call("dynamodb", "Scan", {"TableName": "soak"})
         return sum(int(item["many"]["N"]) for item in found["Items"])
+
+
+def _connections(process: psutil.Process) -> list[Any]:
+    found: list[Any] = process.net_connections("tcp")
+    return found
 
 
 def verdict(samples: list[Sample], settled: int, within: float) -> str:

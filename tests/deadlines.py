@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests import forked
+
 VARIABLE = "STATEWRIGHT_TEST_SLOWNESS"
 SLOWNESS = float(os.environ.get(VARIABLE, "1"))
 
@@ -56,7 +58,8 @@ async def until_async(condition: Callable[[], Any], what: str = "it", seconds: f
 
 def started(command: Sequence[Any], **settings: Any) -> subprocess.Popen[Any]:
     """A process, as `subprocess.Popen` starts it; at the end of its test it is killed, and its pipes are closed."""
-    process = subprocess.Popen(command, **settings)
+    start = forked.Forked if forked.can_fork(command, settings) else subprocess.Popen
+    process = start(command, **settings)
     OPEN[id(process)] = lambda: end(process)
     return process
 
@@ -90,5 +93,9 @@ def completed(command: Sequence[Any], **settings: Any) -> subprocess.CompletedPr
         # A test has no terminal; on CI there is none at all.
         given["stdin"] = subprocess.DEVNULL
     given |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    done: subprocess.CompletedProcess[str] = subprocess.run(command, **given | settings)
+    given |= settings
+    timeout, check = given.pop("timeout"), given.pop("check")
+    if not check and forked.can_fork(command, given):
+        return forked.run(command, timeout, **given)
+    done: subprocess.CompletedProcess[str] = subprocess.run(command, timeout=timeout, check=check, **given)
     return done

@@ -25,6 +25,7 @@ from typing import Any, Final
 import psycopg
 import pytest
 
+from tests import memory_files
 from tests.deadlines import PATIENCE_SECONDS
 
 OLDEST: Final = 15
@@ -82,6 +83,9 @@ class Server:
         self._settings = settings
         # A short path: that of a socket may have about a hundred characters.
         self.folder = Path(tempfile.mkdtemp(prefix="statewright-pg-", dir="/tmp"))
+        # On the disk if what is written is to be durable.
+        self._place = self.folder if "fsync=on" in settings else memory_files.new_folder("pg")
+        self._data = self._place / "data"
         self._numbers = itertools.count(1)
         self._process: subprocess.Popen[bytes] | None = None
         self._identity: dict[str, Any] = {}
@@ -89,7 +93,8 @@ class Server:
             # PostgreSQL refuses to run as root.
             nobody = pwd.getpwnam("nobody")
             self._identity = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
-            os.chown(self.folder, nobody.pw_uid, nobody.pw_gid)
+            for place in (self.folder, self._place):
+                os.chown(place, nobody.pw_uid, nobody.pw_gid)
             if not _can_run(folder / "postgres", self._identity):
                 folder = self._copied(folder)
         self._programs = folder
@@ -106,7 +111,7 @@ class Server:
         settings = (*_UNSAFE_BUT_FAST, *places, "jit=off", *self._settings)
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [self._programs / "postgres", "-D", self.folder / "data", *(f"-c{one}" for one in settings)],
+                [self._programs / "postgres", "-D", self._data, *(f"-c{one}" for one in settings)],
                 stdout=log,
                 stderr=log,
                 cwd=self.folder,
@@ -128,6 +133,12 @@ class Server:
                 process.wait(0.02)
                 break
         raise NoServer(f"PostgreSQL did not start: {(self.folder / 'log').read_text(errors='replace')[-2_000:]}")
+
+    @property
+    def pid(self) -> int:
+        """The number of the server's process, whose children serve connections."""
+        assert self._process is not None
+        return self._process.pid
 
     def address(self, database: str) -> str:
         """How a database is reached."""
@@ -179,21 +190,23 @@ class Server:
 
     def follow(self, primary: Server) -> None:
         """Make a server that is stopped a replica of another one, and start it; what it had is deleted."""
-        shutil.rmtree(self.folder / "data")
+        shutil.rmtree(self._data)
         self._copy(primary)
         self.start()
 
     def remove(self) -> None:
         """End the server and delete its folder."""
         self.stop(signal.SIGQUIT)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        for place in (self.folder, self._place):
+            shutil.rmtree(place, ignore_errors=True)
 
     def _initialise(self) -> None:
-        self._run("initdb", "-D", "data", "-U", "test", "-N", "-A", "trust", "-E", "UTF8", "--locale=C")
+        self._run("initdb", "-D", str(self._data), "-U", "test", "-N", "-A", "trust", "-E", "UTF8", "--locale=C")
 
     def _copy(self, primary: Server) -> None:
         """Copy a primary's files, with the setting to follow it."""
-        self._run("pg_basebackup", "-d", primary.address("postgres"), "-D", "data", "-R", "-N", "--checkpoint=fast")
+        source, target = primary.address("postgres"), str(self._data)
+        self._run("pg_basebackup", "-d", source, "-D", target, "-R", "-N", "--checkpoint=fast")
 
     def _run(self, program: str, *options: str) -> None:
         done = subprocess.run(

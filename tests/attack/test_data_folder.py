@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from statewright.files import data_folder
+from statewright.files.whole import write_bytes
 from tests.deadlines import completed, until
 from tests.e2e.conftest import ROLE, Server, ended, machine
 from tests.e2e.systems import RUNTIME, zipped
@@ -186,3 +187,14 @@ def test_a_settings_file_with_secrets_that_others_can_read_is_said(shared: Path)
     server = Server(shared / "more", "--config", str(settings))
     assert "can read the secrets" not in server.log.read_text()
     assert server.stop() == 0
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="there is no file system in memory")
+def test_files_in_memory_are_private_and_whole_though_their_folder_is_below_that_of_devices() -> None:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        path = Path(folder) / "secret"
+        write_bytes(path, b"old", mode=0o600)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        with pytest.raises(TypeError):
+            write_bytes(path, "no bytes")  # type: ignore[arg-type]
+        assert (path.read_bytes(), list(path.parent.iterdir())) == (b"old", [path])

@@ -12,15 +12,14 @@ from statewright.stores.postgres.store import PostgresStore
 from statewright.stores.protocol import Commit, HistoryPage, Row
 from statewright.stores.sqlite.store import SqliteStore
 from statewright.stores.store import Store
-from tests.postgres_server import server_or_skip
+from tests.emptied_databases import emptied_database
 
 
 def _postgres(folder: Path) -> Store:
     # The folder stands for the database: the same one for every store that a test makes.
     address = folder / "address"
     if not address.exists():
-        server = server_or_skip()
-        address.write_text(server.new_database(server.template))
+        address.write_text(emptied_database())
     return PostgresStore(address.read_text())
 
 

@@ -23,6 +23,7 @@ from statewright.stores.postgres.fenced.blobs import PIECES_AT_ONCE
 from statewright.stores.postgres.store import PostgresStore
 from tests.bucket_server import Place, with_credentials
 from tests.deadlines import until_async
+from tests.emptied_databases import emptied_database
 from tests.postgres_server import server_or_skip
 from tests.unit.objects.conftest import files_in
 
@@ -31,8 +32,7 @@ CODE = "code/" + "c0de" * 16
 
 @pytest.fixture
 def address() -> str:
-    server = server_or_skip()
-    return server.new_database(server.template)
+    return emptied_database()
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from statewright.stores.postgres.store import PostgresStore
 from tests.bucket_server import Place, with_credentials
 from tests.deadlines import until, until_async
 from tests.e2e.conftest import Server
+from tests.emptied_databases import emptied_database
 from tests.postgres_server import server_or_skip
 
 CODE = "code/" + "c0de" * 16
@@ -32,8 +33,7 @@ LARGE = bytes(range(256)) * (11 * PIECE_BYTES // 256)
 
 @pytest.fixture
 def address() -> str:
-    server = server_or_skip()
-    return server.new_database(server.template)
+    return emptied_database()
 
 
 @pytest.fixture
@@ -246,6 +246,7 @@ def test_a_bucket_without_credentials_is_refused(address, place, tmp_path, monke
     assert "there are no credentials for it in the environment" in refused(address, tmp_path, place.address)
 
 
+@pytest.mark.slow
 def test_a_bucket_without_rights_is_refused(address, tmp_path, monkeypatch):
     with_credentials(monkeypatch)
     settings = tmp_path / "statewright.toml"
@@ -400,6 +401,7 @@ def test_a_copy_of_what_is_still_a_row_is_one(place):
 # Outages
 
 
+@pytest.mark.slow
 def test_an_outage_is_noticed_logged_once_and_ends(tmp_path, monkeypatch, caplog):
     with_credentials(monkeypatch)
     monkeypatch.setattr(client, "PROBE_SECONDS", 0.01)
@@ -434,6 +436,7 @@ def test_a_bucket_that_was_deleted_is_an_outage(place, caplog):
     assert len(caplog.records) == 1
 
 
+@pytest.mark.slow
 def test_a_bucket_that_was_closed_in_an_outage_can_be_used_again(tmp_path, monkeypatch):
     with_credentials(monkeypatch)
     monkeypatch.setattr(client, "ATTEMPTS", 1)

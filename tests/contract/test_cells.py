@@ -30,6 +30,7 @@ from statewright.stores.transfer.postgres_rows import owned
 from tests.contract.stores import START_MS, end, start, step
 from tests.contract.test_postgres import rows
 from tests.deadlines import PATIENCE_SECONDS, until, until_async
+from tests.emptied_databases import emptied_database
 from tests.postgres_server import server_or_skip
 
 A, B, C = (cell_shard(number) for number in (1, 2, 3))
@@ -39,8 +40,7 @@ EVERY = (A, B, C)
 
 @pytest.fixture
 def address() -> str:
-    server = server_or_skip()
-    return server.new_database(server.template)
+    return emptied_database()
 
 
 @pytest.fixture
@@ -139,6 +139,7 @@ def test_a_name_that_a_live_node_has_is_refused(address, nodes):
         second.join()
 
 
+@pytest.mark.slow
 def test_the_name_of_a_dead_node_is_taken_once_its_lease_has_run_out(address, nodes):
     alice = nodes("alice")
     assert alice.take([C])
@@ -635,6 +636,7 @@ def test_a_worker_needs_a_membership_and_the_schema_of_its_program(nodes):
 # Moves
 
 
+@pytest.mark.slow
 def test_a_store_is_not_moved_while_a_node_lives(address, nodes):
     alice = nodes("alice")
     with pytest.raises(InUse, match="in use by the node alice at http://alice"), owned(address, "move"):

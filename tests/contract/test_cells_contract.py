@@ -16,7 +16,9 @@ from statewright.stores.postgres.connection import place_of
 from statewright.stores.postgres.store import PostgresStore
 from statewright.stores.store import Store
 from tests.contract import test_completion_contract, test_lists_of_machines, test_store_contract
-from tests.postgres_server import server_or_skip
+from tests.emptied_databases import emptied_database
+
+pytestmark = pytest.mark.slow
 
 CELL = 1023
 """The only cell but the home's: all executions of these tests are in it, as `make_store` arranges, not by their ids."""
@@ -69,6 +71,5 @@ class _Both:
 def make_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Store]:
     """Makes the store under test; each call a new object over the same database."""
     monkeypatch.setattr(groups, "shard_of_id", lambda _: CELL)
-    server = server_or_skip()
-    address = server.new_database(server.template)
+    address = emptied_database()
     return lambda: _Both(address)

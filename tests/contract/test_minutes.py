@@ -27,6 +27,7 @@ from statewright.stores.postgres.store import PostgresStore
 from statewright.stores.transfer.postgres_rows import snapshot
 from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.deadlines import completed
+from tests.emptied_databases import emptied_database
 from tests.postgres_server import server_or_skip
 
 NOW = 1_767_225_600
@@ -37,8 +38,7 @@ Story = Callable[[VirtualClock, Make], Awaitable[None]]
 
 @pytest.fixture
 def address() -> str:
-    server = server_or_skip()
-    return server.new_database(server.template)
+    return emptied_database()
 
 
 def rows(address: str, query: str) -> list[tuple[object, ...]]:

@@ -19,6 +19,7 @@ from statewright.stores.postgres.store import PostgresStore
 from statewright.stores.protocol import Committed, EntryRow, Existing, InboxRow, Stale
 from tests.contract.stores import end, start, step
 from tests.deadlines import until_async
+from tests.emptied_databases import emptied_database
 from tests.postgres_server import Server, server_or_skip
 
 
@@ -28,8 +29,8 @@ def server() -> Server:
 
 
 @pytest.fixture
-def address(server: Server) -> str:
-    return server.new_database(server.template)
+def address() -> str:
+    return emptied_database()
 
 
 def rows(address: str, query: str) -> list[tuple[object, ...]]:

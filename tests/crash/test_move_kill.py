@@ -18,11 +18,7 @@ from statewright.stores.sqlite.store import SqliteStore
 from tests.deadlines import completed
 from tests.postgres_server import server_or_skip
 
-POINTS = [
-    fail_points.IN_TRANSFER,
-    fail_points.AFTER_TRANSFER,
-    pytest.param(fail_points.IN_COPY, marks=pytest.mark.slow),
-]
+POINTS = [fail_points.IN_TRANSFER, fail_points.AFTER_TRANSFER, fail_points.IN_COPY]
 ROWS = 2_000
 
 
@@ -91,6 +87,7 @@ def test_killed_on_the_way_to_postgresql(tmp_path):
 
 
 @pytest.mark.parametrize("point", POINTS)
+@pytest.mark.slow
 def test_killed_on_the_way_to_a_data_folder(tmp_path, point):
     address = server_or_skip().new_database()
     make(tmp_path / "one")
@@ -106,6 +103,7 @@ def test_killed_on_the_way_to_a_data_folder(tmp_path, point):
     assert not list((tmp_path / "three").glob("*.part"))
 
 
+@pytest.mark.slow
 def test_a_restore_into_a_database_that_is_killed_can_be_repeated(tmp_path):
     address = server_or_skip().new_database()
     make(tmp_path / "one")
@@ -118,6 +116,7 @@ def test_a_restore_into_a_database_that_is_killed_can_be_repeated(tmp_path):
     assert again.returncode == 0, again.stderr
 
 
+@pytest.mark.slow
 def test_killed_when_the_database_has_everything(tmp_path):
     address = server_or_skip().new_database()
     make(tmp_path / "one")
@@ -140,6 +139,7 @@ def test_killed_when_the_database_has_everything(tmp_path):
     assert (third.returncode, "has files of a store already" in third.stderr) == (1, True)
 
 
+@pytest.mark.slow
 def test_a_restore_that_is_killed_when_the_database_has_everything_can_be_repeated(tmp_path):
     address = server_or_skip().new_database()
     make(tmp_path / "one")

@@ -52,15 +52,13 @@ class Server:
         self._clients: dict[Any, Any] = {}
 
         def limit() -> None:
-            if most_files:
-                most = most_files if hard else resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-                resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most))
+            most = most_files if hard else resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most))
 
+        settings = {"preexec_fn": limit} if most_files else {}
         self.log = data.with_suffix(".log")
         with self.log.open("ab") as log:
-            self.process = started(
-                command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment, preexec_fn=limit
-            )
+            self.process = started(command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment, **settings)
         OPEN[id(self.process)] = self.kill
         LOGS[id(self.process)] = self.log
         assert self.process.stdout is not None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import urllib.request
 from pathlib import Path
@@ -15,7 +14,7 @@ import pytest
 from statewright.stores.blobs.protocol import PIECE_BYTES
 from statewright.stores.fail_points import BODY_FREED, BODY_WRITTEN, VARIABLE
 from tests.bucket_server import Place, with_credentials
-from tests.deadlines import PATIENCE_SECONDS, until
+from tests.deadlines import PATIENCE_SECONDS, completed, until
 from tests.e2e.conftest import Server, error_of
 from tests.e2e.test_no_shared_disk import check, invoked, make_function, put_in_parts
 from tests.postgres_server import server_or_skip
@@ -54,9 +53,7 @@ class Kept(Server):
 def refused(data: Path, *options: str, **variables: str) -> str:
     """The last line of a start that is refused."""
     command = [sys.executable, "-m", "statewright.cli.main", "serve", "--port", "0", "--data", str(data), *options]
-    ended = subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS, env={**os.environ, **variables}
-    )
+    ended = completed(command, env={**os.environ, **variables})
     assert ended.returncode == 1, ended.stderr
     assert "Traceback" not in ended.stderr
     assert not ended.stdout
@@ -214,10 +211,7 @@ def test_blobs_of_a_database_move_into_a_bucket_and_come_back_by_a_backup(tmp_pa
     check(second, CONTENT)
 
     def run(*words: str) -> None:
-        ended = subprocess.run(
-            [sys.executable, "-m", "statewright.cli.main", *words], capture_output=True, text=True, check=False,
-            timeout=PATIENCE_SECONDS,
-        )  # fmt: skip
+        ended = completed([sys.executable, "-m", "statewright.cli.main", *words])
         assert ended.returncode == 0, ended.stderr
 
     backup, folder = str(tmp_path / "copy.db"), str(tmp_path / "second")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import time
 import urllib.request
@@ -13,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.deadlines import PATIENCE_SECONDS, until
+from tests.deadlines import PATIENCE_SECONDS, completed, until
 from tests.e2e.conftest import ROLE, Server, machine
 from tests.unit.integrations.stub import Reply
 from tests.unit.log_export.collector import Collector, collecting
@@ -105,10 +104,7 @@ def test_logs_of_all_regions_reach_a_collector_once_also_after_a_kill(tmp_path: 
 def test_a_wrong_address_is_refused_at_start(tmp_path: Path, text: str, said: str) -> None:
     command = [sys.executable, "-m", "statewright.cli.main", "serve", "--port", "0", "--data", str(tmp_path / "data")]
     others = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
-    ended = subprocess.run(
-        [*command, "--config", settings(tmp_path, text)], env=others, capture_output=True, text=True, check=False,
-        timeout=PATIENCE_SECONDS,
-    )  # fmt: skip
+    ended = completed([*command, "--config", settings(tmp_path, text)], env=others)
     assert ended.returncode != 0
     assert said in ended.stderr
     assert "Traceback" not in ended.stderr

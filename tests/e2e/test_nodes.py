@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import time
 import urllib.request
@@ -15,7 +14,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.crash.test_clock_jumps import Wall
-from tests.deadlines import until
+from tests.deadlines import completed, until
 from tests.e2e.conftest import ROLE, Command, Server, ended
 from tests.e2e.systems import zipped
 from tests.e2e.test_console_actions import asked
@@ -307,9 +306,7 @@ def refused(folder: Path, address: str, *options: str) -> str:
     settings = folder / "statewright.toml"
     settings.write_text('[credentials]\nAKIAEXAMPLE = "secret"\n')
     command = [sys.executable, "-m", "statewright.cli.main", "serve", "--port", "0", "--data", str(folder / "data")]
-    done = subprocess.run(
-        [*command, "--config", str(settings), "--store", address, *options], capture_output=True, text=True, check=False
-    )
+    done = completed([*command, "--config", str(settings), "--store", address, *options])
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     return done.stderr

@@ -23,7 +23,8 @@ SUFFIX: Final = ".part"
 MODE: Final = 0o666
 """Permissions of new files, less those that the mask of the process forbids."""
 _NAME_CHARACTERS: Final = 100
-_OPEN_FILES: Final = ("/dev/", "/proc/")
+_OPEN_FILES: Final = ("/dev/fd/", "/dev/std", "/proc/")
+"""Beginnings of the names of files that a process has open. `/dev/shm` has files as every folder has."""
 _numbers: Final = itertools.count()
 
 

@@ -1,0 +1,277 @@
+"""What several nodes cost and bring, beside one server on the same kind of database.
+
+    python bench/nodes.py [--rounds 3] [--executions 2000] [--calls 2000]
+
+Each round has a lone server, one node and two nodes, each on a fresh PostgreSQL that syncs its commits:
+
+1. Executions of five states with two waits for no time and a choice, started at the nodes in turn and run to their end:
+   how many a second, and the CPU of each in servers and database. Where all share two cores, what a second node brings
+   is seen in the CPU: two nodes do N times the work of one with as many cores if each execution costs 2/N of it.
+2. DescribeExecution at the node that has the execution, and at the other: p50 and CPU over both.
+3. An idle cluster: transactions of the database a second, and CPU, for each node.
+4. DescribeExecution of executions of all cells while a node stops on SIGTERM, and while one joins: the longest wait.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import itertools
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import psutil
+import psycopg
+from bench import Client, free_port
+from on_postgres import DURABLE
+from served import ROLE
+from tests.postgres_server import Server
+
+CALLERS = 16
+CELLS = 32
+QUIET_SECONDS = 10.0
+SETTLED_SECONDS = 5.0
+"""For which a node that joined takes cells."""
+WAITING = {"StartAt": "Wait", "States": {"Wait": {"Type": "Wait", "Seconds": 3600, "End": True}}}
+DEFINITION = {
+    "StartAt": "First",
+    "States": {
+        "First": {"Type": "Pass", "Result": {"a": 1}, "ResultPath": "$.first", "Next": "Wait"},
+        "Wait": {"Type": "Wait", "Seconds": 0, "Next": "Choose"},
+        "Choose": {
+            "Type": "Choice",
+            "Choices": [{"Variable": "$.first.a", "NumericEquals": 1, "Next": "Again"}],
+            "Default": "Last",
+        },
+        "Again": {"Type": "Wait", "Seconds": 0, "Next": "Last"},
+        "Last": {"Type": "Pass", "End": True},
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Executions run to their end: how many a second, and CPU of each in microseconds."""
+
+    rate: float
+    server_us: float
+    database_us: float
+
+
+class Running:
+    """A database, and the servers on it."""
+
+    def __init__(self, folder: Path, names: Sequence[str]) -> None:
+        self._folder = folder
+        self._database = Server(settings=DURABLE)
+        self._address = self._database.new_database()
+        self.servers: list[psutil.Popen] = []
+        self.clients: list[Client] = []
+        for name in names:
+            self.add(name)
+
+    def add(self, name: str) -> None:
+        """Start a server; one without a name is no node."""
+        port = free_port()
+        line = [str(Path(sys.executable).with_name("statewright")), "serve", "--port", str(port), "--store"]
+        line += [self._address, "--data", str(self._folder / (name or "alone")), "--log-level", "warning"]
+        if name:
+            line += ["--node", name, "--cells", str(CELLS)]
+        server = psutil.Popen(line, stdout=subprocess.PIPE)
+        assert server.stdout is not None
+        server.stdout.readline()
+        self.servers.append(server)
+        self.clients.append(Client(f"http://127.0.0.1:{port}", sign=True, timeout=600))
+
+    def cpu(self) -> tuple[float, float]:
+        """Seconds of CPU of the servers, and of the database."""
+        return sum(map(_cpu_of, self.servers)), _cpu_of(psutil.Process(self._database.pid))
+
+    def transactions(self) -> int:
+        """How many the database has ended."""
+        with psycopg.connect(self._address, autocommit=True) as connection:
+            found = connection.execute(
+                "SELECT sum(xact_commit + xact_rollback)::bigint FROM pg_stat_database"
+                " WHERE datname = current_database()"
+            ).fetchone()
+        assert found is not None
+        return int(found[0])
+
+    def stop(self) -> None:
+        """End them all."""
+        for server in self.servers:
+            if server.poll() is None:
+                server.terminate()
+        for server in self.servers:
+            server.wait(60)
+        self._database.remove()
+
+
+@contextmanager
+def servers(*names: str) -> Iterator[Running]:
+    """A database with servers of these names."""
+    with tempfile.TemporaryDirectory() as folder:
+        running = Running(Path(folder), names)
+        try:
+            yield running
+        finally:
+            running.stop()
+
+
+def _cpu_of(process: Any) -> float:
+    total = 0.0
+    for one in [process, *process.children(recursive=True)]:
+        try:
+            used = one.cpu_times()
+        except psutil.NoSuchProcess:
+            continue
+        total += used.user + used.system + used.children_user + used.children_system
+    return total
+
+
+async def made(client: Client) -> str:
+    """The ARN of the machine."""
+    asked = {"name": "work", "definition": json.dumps(DEFINITION), "roleArn": ROLE}
+    arn: str = (await client.call("states", "CreateStateMachine", asked))["stateMachineArn"]
+    return arn
+
+
+async def work(running: Running, executions: int) -> Work:
+    """Run executions, once before what is measured to have everything loaded."""
+    machine = await made(running.clients[0])
+    await _run(running, machine, max(executions // 10, 100))
+    before, began = running.cpu(), time.monotonic()
+    await _run(running, machine, executions)
+    took, after = time.monotonic() - began, running.cpu()
+    server, database = ((later - earlier) / executions * 1e6 for earlier, later in zip(before, after, strict=True))
+    return Work(executions / took, server, database)
+
+
+async def _run(running: Running, machine: str, executions: int) -> None:
+    numbers = iter(range(executions))
+    clients = itertools.cycle(running.clients)
+
+    async def start() -> None:
+        for number in numbers:
+            asked = {"stateMachineArn": machine, "input": json.dumps({"number": number})}
+            await next(clients).call("states", "StartExecution", asked)
+
+    await asyncio.gather(*(start() for _ in range(CALLERS)))
+    asked = {"stateMachineArn": machine, "statusFilter": "RUNNING", "maxResults": 1}
+    while (await running.clients[0].call("states", "ListExecutions", asked))["executions"]:
+        await asyncio.sleep(0.02)
+
+
+async def described(running: Running, calls: int) -> dict[str, tuple[float, float]]:
+    """The p50 in milliseconds and the CPU in microseconds of a call at the owner, and at the other node."""
+    machine = await made(running.clients[0])
+    asked = {"stateMachineArn": machine, "input": "{}"}
+    # An execution starts in a cell of the node that is asked.
+    arn = (await running.clients[1].call("states", "StartExecution", asked))["executionArn"]
+    found = {}
+    for name, client in (("owner", running.clients[1]), ("other", running.clients[0])) * 2:
+        before, waits = sum(running.cpu()), []
+        for _ in range(calls):
+            began = time.perf_counter()
+            await client.call("states", "DescribeExecution", {"executionArn": arn})
+            waits.append(time.perf_counter() - began)
+        cpu = (sum(running.cpu()) - before) / calls * 1e6
+        # The second time counts: everything is connected then.
+        found[name] = (statistics.median(waits) * 1e3, cpu)
+    return found
+
+
+async def idle(running: Running) -> tuple[float, float]:
+    """Transactions a second and percent of a core, for each node."""
+    many = len(running.servers)
+    await asyncio.sleep(3)
+    before, count, began = running.cpu()[0], running.transactions(), time.monotonic()
+    await asyncio.sleep(QUIET_SECONDS)
+    took = time.monotonic() - began
+    # Two are those that count.
+    ended = running.transactions() - count - 2
+    return ended / took / many, (running.cpu()[0] - before) / took / many * 100
+
+
+async def waits(running: Running) -> tuple[float, float]:
+    """The longest wait for an answer while a node drains and while one joins, in seconds."""
+    asked = {"name": "waiting", "definition": json.dumps(WAITING), "roleArn": ROLE}
+    machine = (await running.clients[0].call("states", "CreateStateMachine", asked))["stateMachineArn"]
+    arns = [
+        (await client.call("states", "StartExecution", {"stateMachineArn": machine}))["executionArn"]
+        for client in running.clients for _ in range(CELLS)
+    ]  # fmt: skip
+    answered: list[tuple[float, float]] = []
+    over = asyncio.Event()
+
+    async def call(place: int) -> None:
+        for arn in itertools.cycle(arns[place:] + arns[:place]):
+            if over.is_set():
+                return
+            began = time.monotonic()
+            await running.clients[0].call("states", "DescribeExecution", {"executionArn": arn})
+            answered.append((began, time.monotonic()))
+
+    callers = [asyncio.create_task(call(place * 7)) for place in range(4)]
+    found = []
+    await asyncio.sleep(1)
+    for act in (lambda: _ended(running.servers[-1]), lambda: running.add("c")):
+        began = time.monotonic()
+        await asyncio.to_thread(act)
+        await asyncio.sleep(SETTLED_SECONDS)
+        found.append(max(end - start for start, end in answered if end > began))
+    over.set()
+    await asyncio.gather(*callers)
+    return found[0], found[1]
+
+
+def _ended(server: Any) -> None:
+    server.terminate()
+    server.wait(60)
+
+
+def main() -> None:
+    """Measure, and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--executions", type=int, default=2_000)
+    parser.add_argument("--calls", type=int, default=2_000)
+    given = parser.parse_args()
+    kinds = {"a lone server": ("",), "one node": ("a",), "two nodes": ("a", "b")}
+    found: dict[str, list[Work]] = {kind: [] for kind in kinds}
+    print(f"{'':>14} {'executions/s':>13} {'server us':>10} {'database us':>12}")
+    for _ in range(given.rounds):
+        for kind, names in kinds.items():
+            with servers(*names) as running:
+                one = asyncio.run(work(running, given.executions))
+            found[kind].append(one)
+            print(f"{kind:>14} {one.rate:13.0f} {one.server_us:10.0f} {one.database_us:12.0f}", flush=True)
+    for kind, rounds in found.items():
+        rate, server, database = (statistics.median(column) for column in zip(*map(_columns, rounds), strict=True))
+        print(f"median of {kind}: {rate:.0f}/s, {server:.0f} us in servers, {database:.0f} us in the database")
+    with servers("a", "b") as running:
+        for name, (wait_ms, cpu_us) in asyncio.run(described(running, given.calls)).items():
+            print(f"DescribeExecution at the {name}: p50 {wait_ms:.2f} ms, {cpu_us:.0f} us of CPU")
+        transactions, percent = asyncio.run(idle(running))
+        print(f"idle: {transactions:.1f} transactions a second and {percent:.2f} % of a core, for each node")
+        drain, join = asyncio.run(waits(running))
+        print(f"longest wait for an answer: {drain:.2f} s while a node drains, {join:.2f} s while one joins")
+
+
+def _columns(one: Work) -> tuple[float, float, float]:
+    return one.rate, one.server_us, one.database_us
+
+
+if __name__ == "__main__":
+    main()
