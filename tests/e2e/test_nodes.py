@@ -276,6 +276,52 @@ def test_metrics_of_both_are_counted_at_the_home(pair: Pair) -> None:
     until(counted, "the counts of the other node")
 
 
+def test_logs_of_both_are_in_the_log_groups(pair: Pair) -> None:
+    _, other = pair
+    code = zipped(own="def handler(event, context):\n    print('hello', event['id'])\n    return 1\n")
+    settings = {"Runtime": "python3.12", "Handler": "own.handler", "Role": ROLE, "Code": {"ZipFile": code}}
+    other.client("lambda").create_function(FunctionName="prints", **settings)
+    patterns = {"orders": '{ $.type = "ExecutionSucceeded" }', "/aws/lambda/prints": "hello"}
+    logs = other.client("logs")
+    for group, pattern in patterns.items():
+        logs.create_log_group(logGroupName=group)
+        logs.put_metric_filter(
+            logGroupName=group, filterName="counted", filterPattern=pattern,
+            metricTransformations=[{"metricNamespace": "Own", "metricName": group, "metricValue": "1"}],
+        )  # fmt: skip
+    task = {"Resource": "arn:aws:states:::lambda:invoke", "End": True}
+    call = {"FunctionName": "prints", "Payload": {"id.$": "$$.Execution.Id"}}
+    group_arn = "arn:aws:logs:us-east-1:000000000000:log-group:orders:*"
+    made = other.client().create_state_machine(
+        name="logged", roleArn=ROLE,
+        definition=json.dumps({"StartAt": "P", "States": {"P": {"Type": "Task", "Parameters": call, **task}}}),
+        loggingConfiguration={
+            "level": "ALL", "includeExecutionData": True,
+            "destinations": [{"cloudWatchLogsLogGroup": {"logGroupArn": group_arn}}],
+        },
+    )  # fmt: skip
+    executions = started(pair, made["stateMachineArn"], 4)
+    for execution in executions:
+        assert ended(other.client(), execution)["status"] == "SUCCEEDED"
+
+    def logged(node: Server, group: str) -> list[str]:
+        pages = node.client("logs").get_paginator("filter_log_events")
+        found = pages.paginate(logGroupName=group, filterPattern=patterns[group])
+        messages = [event["message"] for page in found for event in page["events"]]
+        return [one.split()[1] if one.startswith("hello") else json.loads(one)["execution_arn"] for one in messages]
+
+    def counted(group: str) -> bool:
+        wanted = {"Namespace": "Own", "MetricName": group, "Period": 3600, "Statistics": ["Sum"]}
+        window = {"StartTime": time.time() - 7200, "EndTime": time.time() + 7200}
+        points = other.client("cloudwatch").get_metric_statistics(**wanted, **window)["Datapoints"]
+        return bool(sum(one["Sum"] for one in points) == 4)
+
+    for group in patterns:
+        for node in pair:
+            until(lambda: sorted(logged(node, group)) == sorted(executions), f"{group} at a node")  # noqa: B023
+        until(lambda: counted(group), f"a count of {group}")  # noqa: B023
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

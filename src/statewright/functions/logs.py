@@ -1,17 +1,19 @@
 """Log streams of functions, in bounded files, as `function logs` shows them.
 
 Each function has one file, and the previous one once it has grown: `NAME.log`, `NAME.log.1`. A line is
-`epoch ms TAB stream TAB text`. Lines are buffered for a moment; a killed server loses these.
+`epoch ms TAB stream TAB text`. Lines are buffered for a moment; a killed server loses these. A file `NAME.late` marks
+files with lines that came late.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
 from statewright.clock import Clock, Timer
+from statewright.engine.executions.logs import LATE
 
 FILE_BYTES: Final = 10 * 1024 * 1024
 """Size in bytes above which a file is rotated."""
@@ -78,6 +80,7 @@ class Logs:
         self.folder = folder
         self._clock = clock
         self._waiting: dict[str, list[bytes]] = {}
+        self._late: set[str] = set()
         self._timer: Timer | None = None
         self._followers: list[Callable[[str], None]] = []
 
@@ -94,7 +97,20 @@ class Logs:
         if self.folder is None:
             return
         head = b"%d\t%s\t" % (self._clock.now_ms(), stream.encode())
-        self._waiting.setdefault(name, []).append(head + lines.replace(b"\n", b"\n" + head) + b"\n")
+        self._add(name, head + lines.replace(b"\n", b"\n" + head) + b"\n")
+
+    def add(self, name: str, lines: Iterable[tuple[int, str, str]], *, is_late: bool) -> None:
+        """Add lines that another process has logged: with their instants and streams. `is_late` is true for lines that
+        come so late that files are not searched by time any more once they have them.
+        """
+        if self.folder is None:
+            return
+        if is_late:
+            self._late.add(name)
+        self._add(name, b"".join(b"%d\t%s\t%s\n" % (at, one.encode(), text.encode()) for at, one, text in lines))
+
+    def _add(self, name: str, data: bytes) -> None:
+        self._waiting.setdefault(name, []).append(data)
         if self._timer is None:
             self._timer = self._clock.call_at(self._clock.now_ms() + WRITE_AFTER_MS, self.flush)
 
@@ -104,17 +120,20 @@ class Logs:
             self._timer.cancel()
             self._timer = None
         waiting, self._waiting = self._waiting, {}
+        late, self._late = self._late, set()
         for name, parts in waiting.items():
             try:
-                self._write(name, b"".join(parts))
+                self._write(name, b"".join(parts), is_late=name in late)
             except OSError as problem:
                 log.warning("the log of function %s cannot be written: %s", name, problem)
             for on_written in self._followers:
                 on_written(name)
 
-    def _write(self, name: str, data: bytes) -> None:
+    def _write(self, name: str, data: bytes, *, is_late: bool) -> None:
         assert self.folder is not None
         self.folder.mkdir(parents=True, exist_ok=True)
+        if is_late:
+            (self.folder / f"{name}{LATE}").touch()
         path = self.folder / f"{name}.log"
         with path.open("ab") as file:
             file.write(data)
@@ -125,6 +144,8 @@ class Logs:
     def delete(self, name: str) -> None:
         """Delete a function's log."""
         self._waiting.pop(name, None)
+        self._late.discard(name)
         if self.folder is not None:
             (self.folder / f"{name}.log").unlink(missing_ok=True)
             (self.folder / f"{name}.log.1").unlink(missing_ok=True)
+            (self.folder / f"{name}{LATE}").unlink(missing_ok=True)

@@ -1,10 +1,12 @@
 """The export of the events of all log groups of one system: a reader that follows what is written to their files.
 
+Where they go is the receiver's: a collector, or the home of a cluster, to which a worker sends its own.
+
 1. Writers of a group announce that it has new events, as they do for filters. The group is noted, and a moment later
    the events behind its place are read from its files and sent, together with those of other groups.
-2. Places move once the collector has accepted or refused a batch, and are kept in files then. So a server that was
+2. Places move once the receiver has accepted or refused a batch, and are kept in files then. So a server that was
    killed repeats at most its last batch. What was written meanwhile is in the log files, and is read after the start.
-3. While the collector is away nothing is read. What rotation deletes until it is back is lost, and counted.
+3. While the receiver is away nothing is read. What rotation deletes until it is back is lost, and counted.
 
 Where the export has never run, it begins with what is written from then on.
 """
@@ -13,17 +15,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 from statewright.background import Background
 from statewright.clock import Clock, Timer
 from statewright.errors import StoreError, shortage
-from statewright.log_export.encoding import Written, request_body
+from statewright.log_export.encoding import Written
 from statewright.log_export.places import PlaceFiles
-from statewright.log_export.sending import AWAY, Sender
 from statewright.records.log_files import Lane
 from statewright.records.log_following import News, Places, announcement, ends, is_read, marked, new_lines, usable
 from statewright.records.log_groups import LogGroups
@@ -40,6 +41,22 @@ LAST_MS: Final = 2_000
 log = logging.getLogger("statewright.logs")
 
 
+class Receiver(Protocol):
+    """Takes the batches. `is_too_slow` is set if a stop could not wait for an answer."""
+
+    is_too_slow: bool
+
+    @property
+    def is_away(self) -> bool:
+        """True while it has not answered for a while: a stop does not try."""
+
+    async def send(self, encode: Callable[[], bytes], count: int) -> None:
+        """Send a batch of so many events, which `encode` makes; returns once it was accepted or refused."""
+
+    def note_gap(self, group: str, count: int) -> None:
+        """Take note of files of a group that were deleted before they were sent."""
+
+
 @dataclass(slots=True)
 class _Batch:
     """Events to send, and the places behind them by group."""
@@ -51,15 +68,21 @@ class _Batch:
 
 
 class LogExport:
-    """Exports the events of the log groups of one system. `resource` are the attributes of its resource."""
+    """Exports the events of the log groups of one system."""
 
     def __init__(
-        self, groups: LogGroups, clock: Clock, sender: Sender, resource: Mapping[str, str], files: PlaceFiles
+        self,
+        groups: LogGroups,
+        clock: Clock,
+        receiver: Receiver,
+        encode: Callable[[Sequence[Written]], bytes],
+        files: PlaceFiles,
     ) -> None:
+        """`encode` makes the bytes of a batch."""
         self._groups = groups
         self._clock = clock
-        self._sender = sender
-        self._resource = resource
+        self._receiver = receiver
+        self._encode = encode
         self._files = files
         self._places: dict[str, Places] = {}
         self._noted: dict[str, None] = {}
@@ -97,9 +120,9 @@ class LogExport:
             self.written(name)
 
     async def stop(self) -> None:
-        """Send what is left if the collector answers, within a bound; the next process continues with the rest."""
+        """Send what is left if the receiver answers, within a bound; the next process continues with the rest."""
         self._cancel_timer()
-        if self._is_running and self._sender.state != AWAY and not self._sender.is_too_slow:
+        if self._is_running and not self._receiver.is_away and not self._receiver.is_too_slow:
             over = asyncio.Event()
             bound = self._clock.call_at(self._clock.now_ms() + LAST_MS, over.set)
             last = self._background.spawn(self._export_last())
@@ -107,7 +130,7 @@ class LogExport:
             await over.wait()
             bound.cancel()
             # The systems of other regions, which stop one after the other, do not wait as well.
-            self._sender.is_too_slow = not last.done()
+            self._receiver.is_too_slow = not last.done()
         self._is_running = False
         self._cancel_timer()
         await self._background.stop()
@@ -165,7 +188,7 @@ class LogExport:
         try:
             await self._fill(batch, noted)
             if batch.count:
-                await self._sender.send(partial(request_body, self._resource, batch.written), batch.count)
+                await self._receiver.send(partial(self._encode, batch.written), batch.count)
             for group, places in batch.places.items():
                 before, self._places[group] = self._places.get(group), places
                 if places != before:
@@ -188,7 +211,7 @@ class LogExport:
             places = self._places.get(group, {})
             news, lost = await self._groups.work(_read, lanes, places, left_bytes, MOST_RECORDS - batch.count)
             if lost:
-                self._sender.note_gap(group, lost)
+                self._receiver.note_gap(group, lost)
                 # Counted once, also if these events have to be read again.
                 self._places[group] = await self._groups.work(lambda: usable(lanes, places)[0])  # noqa: B023
             if news.lines:

@@ -1,4 +1,4 @@
-"""The places up to which the events of log groups were exported, in files of the data folder, one for each group.
+"""The places up to which the events of log groups were exported, in files of a folder, one for each group.
 
 They belong to the node, as the log files do: the inodes in them mean nothing elsewhere. While the file `begun` is
 missing, the export has never run here.
@@ -22,10 +22,10 @@ log = logging.getLogger("statewright.logs")
 
 
 class PlaceFiles:
-    """The files of one region. Without a folder nothing is kept. Everything here blocks."""
+    """The files of one region, in a folder of its data. Without data nothing is kept. Everything here blocks."""
 
-    def __init__(self, data: Path | None) -> None:
-        self._folder = data / FOLDER if data is not None else None
+    def __init__(self, data: Path | None, folder: str = FOLDER) -> None:
+        self._folder = data / folder if data is not None else None
 
     def load(self) -> dict[str, Places] | None:
         """The places by group; None if the export has never run here. Raises: OSError."""

@@ -71,6 +71,11 @@ class Sender:
         """True while the collector accepts records."""
         return self.state == EXPORTING
 
+    @property
+    def is_away(self) -> bool:
+        """True since the collector last failed to take a batch, until it answers one."""
+        return self.state == AWAY
+
     async def send(self, encode: Callable[[], bytes], count: int) -> None:
         """Send a batch of `count` records; returns once it was accepted or refused. The thread encodes it."""
         async with self._one_at_a_time:

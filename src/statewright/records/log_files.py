@@ -16,6 +16,8 @@ from typing import BinaryIO, Final
 EVENT_BYTES: Final = 26
 """Bytes that an event counts besides its message. Source: API reference, PutLogEvents."""
 BLOCK_BYTES: Final = 64 * 1024
+HISTORIES: Final = "states/"
+"""The beginning of the names of streams with logs of executions."""
 _STAMP: Final = b'"event_timestamp":"'
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from statewright.clock import Clock
-from statewright.records.log_files import Lane, Line, Place, backwards, forwards
+from statewright.records.log_files import Lane, Line, Place, backwards, forwards, history_line
 
 Places = Mapping[str, Sequence[int]]
 """Inode and offset by the stream of a lane; marked ones have a third number."""
@@ -84,7 +84,7 @@ def usable(lanes: Sequence[Lane], places: Places) -> tuple[dict[str, Sequence[in
             found[stream] = place
         elif lane is not None:
             lost += any(path.suffix == ".1" and path.exists() for path in lane.paths)
-    histories = [lane.stream for lane in lanes if lane.slack_ms]
+    histories = [lane.stream for lane in lanes if lane.form is history_line]
     if histories:
         prefix = histories[0].partition("/")[0] + "/"
         last = max((stream for stream in places if stream.startswith(prefix)), default=None)

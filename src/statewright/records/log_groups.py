@@ -17,15 +17,14 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Final, ParamSpec, Protocol, TypeVar
-from urllib.parse import unquote
 
 from statewright.clock import Clock
 from statewright.config import Config
-from statewright.engine.executions.logs import folder_of
+from statewright.engine.executions.logs import LATE, folder_of, group_of
 from statewright.errors import ApiError
 from statewright.payload import Json
 from statewright.records.entries import LOG_GROUP, LOG_STREAM, LogGroup, LogStream
-from statewright.records.log_files import EVENT_BYTES, Lane, history_line, put_line, put_text, worker_line
+from statewright.records.log_files import EVENT_BYTES, HISTORIES, Lane, history_line, put_line, put_text, worker_line
 from statewright.stores.entries import Entries
 from statewright.stores.protocol import CatalogueStore
 from statewright.tags import retagged
@@ -35,8 +34,9 @@ STREAMS: Final = "streams"
 FILE_BYTES: Final = 10 * 1024 * 1024
 BATCH_BYTES: Final = 1_048_576
 """The largest PutLogEvents request. Source: API reference."""
-HISTORY_SLACK_MS: Final = 300_000
-"""How far lines of executions may be out of order: history is logged when it is committed."""
+SLACK_MS: Final = 300_000
+"""How far lines of executions and functions may be out of order: history is logged when it is committed, and other
+nodes send their lines in batches. Files with lines that came later are marked (`LATE`), and read as a whole."""
 DAYS: Final = (
     1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653,
 )  # fmt: skip
@@ -265,9 +265,10 @@ class LogGroups:
         lanes = []
         paths = tuple(path for path in self._worker_paths(group) if path.is_file())
         if paths:
-            lanes.append(Lane(paths, worker_line))
+            mark = paths[0].parent / f"{group.removeprefix(OF_FUNCTIONS)}{LATE}"
+            lanes.append(Lane(paths, worker_line, slack_ms=_slack_ms(mark)))
         lanes += [
-            Lane((path,), history_line, f"states/{path.stem[7:]}", HISTORY_SLACK_MS)
+            Lane((path,), history_line, f"{HISTORIES}{path.stem[7:]}", _slack_ms(path.with_suffix(LATE)))
             for path in self._history_paths(group) if path.stat().st_size
         ]  # fmt: skip
         return lanes
@@ -293,18 +294,23 @@ class LogGroups:
         return LogGroup(name, min(made)) if made else None
 
     def _all_written_to(self, created: set[Path]) -> Iterator[LogGroup]:
-        """Yield groups of functions and machines; a folder does not show if its group's name began with a slash."""
+        """Yield groups of functions and machines."""
         folder = self._workers.folder
         names = [OF_FUNCTIONS + path.stem for path in folder.glob("*.log")] if folder is not None else []
         for place, _, files in os.walk(self._folder):
             if any(file.startswith("states-") for file in files):
                 below = Path(place).relative_to(self._folder)
                 if below not in created:
-                    names.append("/" + "/".join(unquote(part) for part in below.parts))
+                    names.append(group_of(self._folder, below))
         for name in names:
             found = self._written_to(name)
             if found is not None:
                 yield found
+
+
+def _slack_ms(mark: Path) -> int | None:
+    """The slack of a lane whose files are marked by this one; see `Lane`."""
+    return None if mark.exists() else SLACK_MS
 
 
 def _stream_key(group: str, stream: str) -> str:
@@ -316,6 +322,7 @@ def _clear(paths: Sequence[Path]) -> None:
     """Empty files of executions' logs; the newest may be open for further writes."""
     for path in paths[:-1]:
         path.unlink(missing_ok=True)
+        path.with_suffix(LATE).unlink(missing_ok=True)
     for path in paths[-1:]:
         os.truncate(path, 0)
 

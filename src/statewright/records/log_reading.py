@@ -86,7 +86,18 @@ class SearchPage:
 def search(
     lanes: Sequence[Lane], window: Window, wanted: Callable[[LogEvent], bool], limit: int, places: dict[str, Place]
 ) -> SearchPage:
-    """Read events of several lanes by time, each with an id, from the places of an earlier page on."""
+    """Read events of several lanes by time, each with an id, from the places of an earlier page on.
+
+    As far as the lines of a lane are out of order, events are sorted within their page alone.
+    """
+    page = _found(lanes, window, wanted, limit, places)
+    page.events.sort(key=lambda one: one[0].at_ms)
+    return page
+
+
+def _found(
+    lanes: Sequence[Lane], window: Window, wanted: Callable[[LogEvent], bool], limit: int, places: dict[str, Place]
+) -> SearchPage:
     page, reached, size, read = SearchPage(), dict(places), 0, 0
     for at, line in heapq.merge(*(_timed(one, window, places) for one in lanes), key=lambda each: each[1].event.at_ms):
         event = line.event

@@ -119,6 +119,26 @@ def test_logs_are_written_after_a_moment(tmp_path):
     assert tail == b"START\none\nhalf and half\nnever ended\nEND\nREPORT\n"
 
 
+def test_lines_of_other_processes_keep_their_instants_and_streams(tmp_path):
+    async def main(clock):
+        logs = Logs(tmp_path, clock)
+        heard: list[str] = []
+        logs.subscribe(heard.append)
+        logs.add("f", [(5, "s", "é\ttab"), (3, "t", "")], is_late=False)
+        await clock.sleep_until(clock.now_ms() + 1_000)
+        assert heard == ["f"]
+        assert [path.name for path in tmp_path.iterdir()] == ["f.log"]
+        assert (tmp_path / "f.log").read_text() == "5\ts\té\ttab\n3\tt\t\n"
+        logs.add("f", [(1, "s", "late")], is_late=True)
+        logs.flush()
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["f.late", "f.log"]
+        logs.delete("f")
+        assert not list(tmp_path.iterdir())
+        Logs(None, clock).add("f", [(1, "s", "only tails are kept")], is_late=True)
+
+    run_virtual(main)
+
+
 @pytest.mark.parametrize(
     ("text", "qualifier", "expected"),
     [

@@ -218,6 +218,23 @@ def test_a_killed_system_goes_on_from_its_places(tmp_path: Path) -> None:
         assert collector.messages() == ["one", "two", "three"]
 
 
+def test_a_group_that_only_executions_write_to_keeps_its_name(tmp_path: Path) -> None:
+    """Its folder does not show that the name has no slash at its beginning."""
+    destination = {"cloudWatchLogsLogGroup": {"logGroupArn": "arn:aws:logs:us-east-1:000000000000:log-group:own:*"}}
+    with collecting() as collector:
+        for name in ("one", "two"):
+            with exporting(tmp_path, collector) as system:
+                arn = machine(system, {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}, name=name)
+                system.client("stepfunctions").update_state_machine(
+                    stateMachineArn=arn, loggingConfiguration={"level": "ALL", "destinations": [destination]}
+                )
+                start(system, arn, name)
+                system.advance("10s")
+                groups = system.client("logs").describe_log_groups()["logGroups"]
+                assert [one["logGroupName"] for one in groups] == ["own"]
+        assert len(collector.records("own")) == len(collector.records()) == 8
+
+
 def test_a_stop_sends_what_is_left(tmp_path: Path) -> None:
     with collecting() as collector:
         with exporting(tmp_path, collector) as system:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from statewright.records.log_files import Lane, Place, backwards, forwards, put_line, put_text, worker_line
+from statewright.records.log_files import BLOCK_BYTES, Lane, Place, backwards, forwards, put_line, put_text, worker_line
 from statewright.records.log_reading import Extents, Window, search, stream_page
 
 COUNT = 5_000
@@ -83,6 +84,69 @@ def test_a_search_merges_lanes_page_by_page(lane: Lane, tmp_path: Path) -> None:
     expected += [(n, "own") for n in range(1_000, 3_000, 10) if "9" in str(n)]
     assert sorted(found) == sorted(expected)
     assert [at for at, _ in found] == sorted(at for at, _ in found)
+
+
+SLACK = 1_000
+
+
+@pytest.fixture
+def untidy(tmp_path: Path) -> Lane:
+    """A function's log of three nodes, whose lines come in batches: out of order by up to the slack of the lane."""
+    lines = [(number, f"s{number % 3}") for number in range(COUNT)]
+    batches = [
+        [one for one in lines[begin : begin + SLACK] if one[1] == stream]
+        for begin in range(0, COUNT, SLACK) for stream in ("s2", "s0", "s1")
+    ]  # fmt: skip
+    text = "".join(f"{at}\t{stream}\tline {at} {'x' * 300}\n" for batch in batches for at, stream in batch)
+    path = tmp_path / "g.log"
+    path.write_text(text)
+    assert path.stat().st_size > 10 * BLOCK_BYTES
+    return Lane((path,), worker_line, slack_ms=SLACK)
+
+
+def searched(lane: Lane, window: Window, limit: int) -> list[list[int]]:
+    """The instants of each page of a search."""
+    pages: list[list[int]] = []
+    places: dict[str, Place] = {}
+    while True:
+        page = search([lane], window, lambda _: True, limit, places)
+        pages.append([event.at_ms for event, _ in page.events])
+        if page.places is None:
+            return pages
+        places = page.places
+
+
+@pytest.mark.parametrize(("from_ms", "to_ms"), [(0, 10), (299, 302), (1_000, 3_000), (2_345, 2_346), (4_990, 9_999)])
+def test_windows_over_lines_that_are_out_of_order_miss_nothing(untidy: Lane, from_ms: int, to_ms: int) -> None:
+    expected = list(range(from_ms, min(to_ms, COUNT)))
+    for limit in (7, 10_000):
+        pages = searched(untidy, Window(from_ms, to_ms), limit)
+        assert sorted(at for page in pages for at in page) == expected
+        assert all(page == sorted(page) for page in pages)
+    for stream in ("s0", "s1", "s2"):
+        of_stream = [at for at in expected if f"s{at % 3}" == stream]
+        for forward in (True, False):
+            page = stream_page(untidy, stream, Window(from_ms, to_ms), 10_000, None, forward=forward)
+            assert [one.at_ms for one in page.events] == of_stream
+
+
+@pytest.mark.parametrize("from_ms", range(0, COUNT, 250))
+def test_a_search_by_time_begins_before_the_slack(untidy: Lane, from_ms: int) -> None:
+    found = [line.event.at_ms for line in forwards(untidy, None, from_ms)]
+    assert set(range(from_ms, COUNT)) <= set(found)
+
+
+def test_lines_that_came_too_late_are_found_only_by_reading_everything(untidy: Lane) -> None:
+    lines = untidy.paths[0].read_text().splitlines(keepends=True)
+    late = [f"{number}\ts0\tlate {'x' * 500}\n" for number in range(1_000)]
+    half = len(lines) // 2
+    untidy.paths[0].write_text("".join([*lines[:half], *late, *lines[half:]]))
+    whole = replace(untidy, slack_ms=None)
+    for window in (Window(10, 20), Window(1_800, 1_810), Window(4_000, 4_010)):
+        every = [line.event.at_ms for line in forwards(untidy, None, None)]
+        expected = sorted(at for at in every if window.includes(at))
+        assert [at for page in searched(whole, window, 10_000) for at in page] == expected
+    assert sum(len(page) for page in searched(untidy, Window(10, 20), 10_000)) == 10
 
 
 def test_extents_follow_what_is_added(lane: Lane) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from statewright.records.log_files import Lane, history_line, worker_line
@@ -87,6 +88,18 @@ def test_files_of_executions_are_lost_only_if_no_later_one_was_begun(tmp_path: P
     assert usable([third], places) == ({}, 1)
     # The group was deleted.
     assert usable([], places) == ({}, 0)
+
+
+def test_a_function_s_file_is_no_history_although_its_lines_may_be_out_of_order(tmp_path: Path) -> None:
+    lane = replace(worker(tmp_path), slack_ms=300_000)
+    write(tmp_path / "f.log", 1)
+    places = {**marked([lane], ends([lane])), "/of-another-lane": (1, 2, 3)}
+    assert usable([lane], places)[1] == 0
+    first, second = history(tmp_path, 1), history(tmp_path, 2)
+    places = marked([lane, first], ends([lane, first]))
+    assert usable([lane, second], places) == ({lane.stream: places[lane.stream]}, 1)
+    # Lines that came late change how the files are searched, not whether one is lost.
+    assert usable([lane, replace(second, slack_ms=None)], places)[1] == 1
 
 
 def test_a_lane_is_read_at_the_end_of_its_newest_file(tmp_path: Path) -> None:

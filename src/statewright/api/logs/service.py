@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from statewright import __version__, chance
@@ -89,6 +90,7 @@ def build_log_export(make: Building) -> LogExport | None:
     sender = make(build_log_sender)
     if sender is None:
         return None
+    from statewright.log_export.encoding import request_body
     from statewright.log_export.exporting import LogExport
     from statewright.log_export.places import PlaceFiles
     from statewright.log_export.settings import SERVICE
@@ -104,6 +106,7 @@ def build_log_export(make: Building) -> LogExport | None:
         "cloud.region": ground.config.region,
         "cloud.account.id": ground.config.account,
     }
-    export = LogExport(make(build_log_groups), ground.clock, sender, resource, PlaceFiles(ground.data))
+    encode = partial(request_body, resource)
+    export = LogExport(make(build_log_groups), ground.clock, sender, encode, PlaceFiles(ground.data))
     ground.engine.history_log.logs.subscribe(export.writing)
     return export

@@ -1,4 +1,4 @@
-"""Calls of a worker at the node that has the home: tasks, changes of status, metrics and entries of the catalogue.
+"""Calls of a worker at the node that has the home: tasks, changes of status, metrics, logs, entries of the catalogue.
 
 For a home that another process has; one in the same process is called directly (`Apps.at_home`).
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from statewright.api.nodes.client import NodeClient
 from statewright.api.nodes.links import NotSent, Unanswered
-from statewright.api.nodes.messages import DONE, MOVED
+from statewright.api.nodes.messages import DONE, MOVED, UNREADABLE
 from statewright.api.nodes.peers import NO_OWNER, Directory, look_again
 from statewright.errors import Unavailable
 
@@ -16,10 +16,14 @@ class HomeUnanswered(Unavailable):
     """The home was sent a call and did not answer it: the call may have had its effect."""
 
 
+class HomeRefused(Unavailable):
+    """The home cannot read a call, and would refuse it again."""
+
+
 async def ask_home(directory: Directory, client: NodeClient, path: str, body: bytes, timeout_seconds: float) -> bytes:
     """The answer of the home's node.
 
-    Raises: HomeUnanswered; Unavailable for a call that had no effect, or that the home could not finish.
+    Raises: HomeUnanswered; HomeRefused; Unavailable for a call that had no effect, or that the home could not finish.
     """
     peer = directory.home()
     if peer is None:
@@ -34,9 +38,8 @@ async def ask_home(directory: Directory, client: NodeClient, path: str, body: by
         await look_again(directory)
         raise Unavailable(f"{peer.name} does not have the home any more")
     if status != DONE:
-        raise Unavailable(
-            f"{peer.name} cannot answer a call for the home now: {answer[-1000:].decode('utf-8', 'replace')}"
-        )
+        refusal = HomeRefused if status == UNREADABLE else Unavailable
+        raise refusal(f"{peer.name} cannot answer a call for the home now: {answer[-1000:].decode('utf-8', 'replace')}")
     return answer
 
 

@@ -29,6 +29,7 @@ HOME: Final = -1
 DONE: Final = 200
 REFUSED: Final = 422
 MOVED: Final = 409
+UNREADABLE: Final = 400
 UNAVAILABLE: Final = 503
 
 _NAME: Final = 16

@@ -14,12 +14,14 @@ from statewright.api.errors import internal_error, status_of
 from statewright.api.nodes.apps import Apps
 from statewright.api.nodes.around import PERFORM
 from statewright.api.nodes.changes import CHANGES, decode_changes
+from statewright.api.nodes.logs import LOGS, LogsAtHome
 from statewright.api.nodes.messages import (
     DONE,
     HOME,
     MOVED,
     REFUSED,
     UNAVAILABLE,
+    UNREADABLE,
     NodeCall,
     decode,
     encode_answer,
@@ -63,6 +65,7 @@ class NodeCalls:
         directory: Directory,
         verifier: Verifier,
         tasks: TasksAtHome,
+        logs: LogsAtHome,
         clock: Clock,
         on_look: Callable[[], None] = lambda: None,
         hello: Callable[[], Awaitable[JsonObject]] | None = None,
@@ -76,6 +79,7 @@ class NodeCalls:
         self._directory = directory
         self._verifier = verifier
         self._tasks = tasks
+        self._logs_at_home = logs
         self._clock = clock
         self._answers: dict[str, Callable[[bytes, str, Watch | None], Awaitable[Answer]]] = {
             PERFORM: self._perform,
@@ -85,6 +89,7 @@ class NodeCalls:
             NOTE: self._note,
             LOOK: self._look,
             METRICS: self._metrics,
+            LOGS: self._logs,
             HELLO: self._hello,
         }
 
@@ -117,7 +122,7 @@ class NodeCalls:
             raise
         except Unreadable as problem:
             log.error("a call to %s cannot be read: %s", path, problem)
-            return 400, encode_unavailable(problem)
+            return UNREADABLE, encode_unavailable(problem)
         except StoreError as problem:
             return UNAVAILABLE, encode_unavailable(problem)
         except Exception as problem:
@@ -206,6 +211,9 @@ class NodeCalls:
             return MOVED, b"{}"
         add_points(home.services.metrics, decode_points(body))
         return DONE, b"{}"
+
+    async def _logs(self, body: bytes, _query: str, _watch: Watch | None) -> Answer:
+        return (DONE if self._logs_at_home.take(body) else MOVED), b"{}"
 
     async def _look(self, _body: bytes, _query: str, _watch: Watch | None) -> Answer:
         self._on_look()

@@ -13,11 +13,13 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from queue import Empty, Full, Queue
 from typing import Final, TextIO
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
+from statewright.files.whole import write_text
 from statewright.interpreter.history import HistoryEvent
 from statewright.payload import Json
 
@@ -33,6 +35,12 @@ FILE_BYTES: Final = 64 * 1024 * 1024
 MOST_FILES: Final = 16
 """Files kept of one group; the oldest goes first."""
 LOGS: Final = "logs"
+LATE: Final = ".late"
+"""The suffix of an empty file beside a file of logs, of functions, too: that one has lines which came so late that it
+cannot be searched by time.
+"""
+_NAME: Final = "=name"
+"""The file with a group's name, where its folder does not show that. No part of a folder's path has this name."""
 
 _DATA: Final = ("input", "output", "parameters", "assignedVariables")
 _CUT: Final = ("input", "output", "assignedVariables")
@@ -107,9 +115,23 @@ def folder_of(group: str) -> Path:
     return Path(*[part if part.strip(".") else part.replace(".", "%2E") for part in parts])
 
 
+def group_of(logs: Path, folder: Path) -> str:
+    """The name of the group whose files are in a folder below that of all logs."""
+    try:
+        return (logs / folder / _NAME).read_text("utf-8")
+    except OSError:
+        return _shown(folder)
+
+
+def _shown(folder: Path) -> str:
+    """The name that most groups of a folder have."""
+    return "/" + "/".join(unquote(part) for part in folder.parts)
+
+
 OnWriting = Callable[[str], Callable[[], None] | None]
 """Called with a group that will be written to; the result, if any, is called from a thread once it was."""
-_Entry = tuple[LogSettings, Sequence[HistoryEvent], str, int, Sequence[Callable[[], None]]]
+_Entry = tuple[Callable[[], None], Sequence[Callable[[], None]]]
+"""A write, and functions to call once it was done."""
 
 
 class ExecutionLogs:
@@ -130,20 +152,32 @@ class ExecutionLogs:
     def log(self, settings: LogSettings, events: Iterable[HistoryEvent], execution_arn: str, redrives: int) -> None:
         """Queue the events that the level takes; never waits."""
         taken = [event for event in events if settings.takes(event.type)]
-        if not taken:
-            return
+        if taken:
+            self._put(settings.group, len(taken), partial(self._write, settings, taken, execution_arn, redrives))
+
+    def add(self, group: str, lines: Sequence[tuple[int, str]], *, is_late: bool) -> None:
+        """Queue lines that another process has logged, with their instants; never waits. `is_late` is true for lines
+        that come so late that files are not searched by time any more once they have them.
+        """
+        self._put(group, len(lines), partial(self._write_lines, group, lines, is_late=is_late))
+
+    def has_room(self, count: int) -> bool:
+        """True if that many additions are not dropped now."""
+        return self._queue.qsize() + count <= MOST_WAITING
+
+    def _put(self, group: str, count: int, write: Callable[[], None]) -> None:
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="statewright-logs", daemon=True)
             self._thread.start()
-        written = [done for follow in self._followers if (done := follow(settings.group)) is not None]
+        written = [done for follow in self._followers if (done := follow(group)) is not None]
         try:
-            self._queue.put_nowait((settings, taken, execution_arn, redrives, written))
+            self._queue.put_nowait((write, written))
         except Full:
             for done in written:
                 done()
             if not self.dropped:
                 logger.warning("execution logs cannot be written as fast as they come: some lines are dropped")
-            self.dropped += len(taken)
+            self.dropped += count
 
     @property
     def is_writing(self) -> bool:
@@ -172,11 +206,11 @@ class ExecutionLogs:
                 if entry is None:
                     going = False
                 else:
-                    self._write(*entry[:4])
+                    entry[0]()
             for file in self._files.values():
                 file.flush()
             for entry in batch:
-                for done in entry[4] if entry is not None else ():
+                for done in entry[1] if entry is not None else ():
                     done()
         for file in self._files.values():
             file.close()
@@ -190,29 +224,45 @@ class ExecutionLogs:
                 history.log(level, "%s", event.type, extra={"execution_arn": arn, "event": record})
             if self._folder is None:
                 continue
-            file = self._files.get(settings.group)
-            if file is None:
-                file = self._files[settings.group] = _GroupFile(self._folder / folder_of(settings.group))
-            file.write(json.dumps(record, ensure_ascii=False, separators=(",", ":")), event.at_ms)
+            line = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+            self._file(settings.group, self._folder).write(line, event.at_ms)
+
+    def _write_lines(self, group: str, lines: Sequence[tuple[int, str]], *, is_late: bool) -> None:
+        if self._folder is not None:
+            file = self._file(group, self._folder)
+            for at_ms, line in lines:
+                file.write(line, at_ms, is_late=is_late)
+
+    def _file(self, group: str, logs: Path) -> _GroupFile:
+        file = self._files.get(group)
+        if file is None:
+            file = self._files[group] = _GroupFile(logs, group)
+        return file
 
 
 class _GroupFile:
     """The file of a group that is written to now."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, logs: Path, group: str) -> None:
+        below = folder_of(group)
+        self._folder = logs / below
+        self._name = group if group != _shown(below) else None
         self._day = ""
         self._number = 0
         self._size = 0
         self._file: TextIO | None = None
+        self._late_mark: Path | None = None
         self._complained = False
 
-    def write(self, line: str, at_ms: int) -> None:
+    def write(self, line: str, at_ms: int, *, is_late: bool = False) -> None:
         try:
             day = datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d")
             if self._file is None or day > self._day or self._size >= FILE_BYTES:
                 self._next(max(day, self._day))
             assert self._file is not None
+            if is_late and self._late_mark is not None:
+                self._late_mark.touch()
+                self._late_mark = None
             self._size += self._file.write(line + "\n")
         except (OSError, UnicodeError) as problem:
             self._complain(problem)
@@ -222,6 +272,8 @@ class _GroupFile:
             self._file.close()
             self._file = None
         self._folder.mkdir(parents=True, exist_ok=True)
+        if self._name is not None:
+            write_text(self._folder / _NAME, self._name)
         if day != self._day:
             # Earlier files of the day may be gone already: continue after the newest.
             stems = [one.stem for one in self._folder.glob(f"states-{day}.*.jsonl")]
@@ -233,10 +285,12 @@ class _GroupFile:
                 break
             self._number += 1
         self._file = path.open("a", encoding="utf-8")
+        self._late_mark = path.with_suffix(LATE)
         # By name, which is by age: "states-<day>.jsonl" comes before its numbered followers.
         every = sorted(self._folder.glob("states-*.jsonl"), key=lambda one: one.stem)
         for old in every[:-MOST_FILES]:
             old.unlink(missing_ok=True)
+            old.with_suffix(LATE).unlink(missing_ok=True)
 
     def _complain(self, problem: Exception) -> None:
         if not self._complained:

@@ -24,6 +24,7 @@ from statewright.api.nodes.around import NodeRouter
 from statewright.api.nodes.changes import ChangeFeed
 from statewright.api.nodes.client import NodeClient
 from statewright.api.nodes.front import NodeFront
+from statewright.api.nodes.logs import LogFeed, LogsAtHome, log_feed
 from statewright.api.nodes.metrics import MetricFeed
 from statewright.api.nodes.notes import NotesAtHome
 from statewright.api.nodes.peers import Peer
@@ -54,6 +55,7 @@ from statewright.hosting.process import Inside, Process, rehearse
 from statewright.hosting.setup import collect_garbage_rarely
 from statewright.hosting.standby import Demotion, LeaseWait, become_standby, reap
 from statewright.hosting.status_log import left_unwritten
+from statewright.log_export.exporting import LogExport
 from statewright.payload import Json
 from statewright.stopping import StopDeadline
 from statewright.stores.bucket.address import bucket_address
@@ -87,6 +89,7 @@ class _Joined:
     worker: Worker
     changes: ChangeFeed
     metrics: MetricFeed
+    logs: LogExport
     listens: Listener
 
 
@@ -208,6 +211,9 @@ class NodeServer:
         worker = Worker(system, clock, changes.status_changed, tasks[0])
         cells.connect(system.engine, worker.home_changed)
         metrics = MetricFeed(apps, cells, client, system.app.services.metrics, clock)
+        logs_at_home = LogsAtHome(apps, cells, clock)
+        log_receiver = LogFeed(logs_at_home, cells, client, clock, self._own.name)
+        logs = await log_feed(system.app, log_receiver, self._data)
 
         async def samples() -> Iterable[Sample]:
             words = "Requests that the node with the home has answered."
@@ -221,11 +227,11 @@ class NodeServer:
         proxy = HomeProxy(cells, client, clock, self._refusing(system), lambda: self._home)
         front = NodeFront(
             options.config, cells, verifier, worker=api, home=lambda: self._home, proxy=proxy, pages=api,
-            calls=NodeCalls(apps, cells, verifier, at_home, clock, cells.look_soon, reports.hello),
+            calls=NodeCalls(apps, cells, verifier, at_home, logs_at_home, clock, cells.look_soon, reports.hello),
         )  # fmt: skip
         listens = process.listen(front, lambda: None, self._end)
         of_home = NodeRouter(apps, cells, client, clock, _needs_home, is_home_app=True)
-        return _Joined(client, apps, cells, reports, at_home, of_home, store, worker, changes, metrics, listens)
+        return _Joined(client, apps, cells, reports, at_home, of_home, store, worker, changes, metrics, logs, listens)
 
     def _refusing(self, system: System) -> Callable[[str], Api]:
         """Make APIs that refuse every request, in the form of its service."""
@@ -256,6 +262,7 @@ class NodeServer:
         warning = unreachable(self._own, joined.cells.peers())
         if warning is not None:
             log.warning("%s", warning)
+        await joined.logs.start()
         await joined.worker.start()
         joined.metrics.start()
         joined.cells.take_cells()
@@ -332,6 +339,7 @@ class NodeServer:
         await joined.worker.stop()
         await joined.changes.stop()
         await joined.metrics.stop()
+        await joined.logs.stop()
         joined.tasks.stop()
         await self._process.stop(self._inside)
         joined.apps.home = None

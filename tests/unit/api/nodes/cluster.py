@@ -15,6 +15,7 @@ from statewright.api.http.listening import bind, listener
 from statewright.api.nodes.apps import Apps
 from statewright.api.nodes.client import NodeClient
 from statewright.api.nodes.front import NodeFront
+from statewright.api.nodes.logs import LogsAtHome
 from statewright.api.nodes.peers import Peer
 from statewright.api.nodes.proxy import HomeProxy
 from statewright.api.nodes.serving import NodeCalls
@@ -134,7 +135,8 @@ class Node:
         self.verifier = Verifier(SECRET, clock)
         self.apps = Apps()
         self.tasks = TasksAtHome(self.apps, self.directory)
-        self.calls = NodeCalls(self.apps, self.directory, self.verifier, self.tasks, clock, hello=self.hello)
+        self.logs = LogsAtHome(self.apps, self.directory, clock)
+        self.calls = NodeCalls(self.apps, self.directory, self.verifier, self.tasks, self.logs, clock, hello=self.hello)
         self.proxy = HomeProxy(self.directory, self.client, clock, refusing, self.own_home)
         self.worker: Any = Answering(f"worker {name}")
         self.home: Any = Answering(f"home {name}")

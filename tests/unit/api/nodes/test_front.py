@@ -79,7 +79,7 @@ def test_calls_of_other_accounts_are_the_homes(account, by):
     assert answered_by(states("StartExecution"), config) == by
 
 
-@pytest.mark.parametrize("path", ["perform", "task", "cancel", "changes", "other"])
+@pytest.mark.parametrize("path", ["perform", "task", "cancel", "changes", "note", "metrics", "logs", "other"])
 def test_calls_that_are_not_signed_are_refused(path):
     async def test() -> None:
         async with cluster("a") as (a,):
@@ -94,9 +94,10 @@ def test_calls_that_are_signed_and_wrong():
     async def test() -> None:
         async with cluster("a", "b") as (a, b):
             peer = a.directory.rows.peers["a"]
-            for has_home, statuses in ((False, [404, 400, 409, 409, 409]), (True, [404, 400, 400, 400, 400])):
+            for has_home, statuses in ((False, [404, 400, *[409] * 4]), (True, [404, *[400] * 5])):
                 placed(a, has_home=has_home)
-                for path, status in zip(("other", "perform", "task", "cancel", "changes"), statuses, strict=True):
+                paths = ("other", "perform", "task", "cancel", "changes", "logs")
+                for path, status in zip(paths, statuses, strict=True):
                     b_asks = await b.client.call(peer, f"/_statewright/node/{path}", b"no JSON", 5)
                     assert b_asks[0] == status, path
             # The signature is for another body, and serves once.

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from statewright.engine.executions import logs as execution_logs
-from statewright.engine.executions.logs import ExecutionLogs, LogSettings, folder_of, record_of
+from statewright.engine.executions.logs import ExecutionLogs, LogSettings, folder_of, group_of, record_of
 from statewright.interpreter.history import EVENT_TYPES, HistoryEvent
 from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.unit.engine.running import LAMBDA, Rig, machine, passing, task
@@ -95,6 +95,48 @@ def test_files_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     again.close()
     newest = max((tmp_path / "logs" / GROUP[1:]).iterdir(), key=lambda one: one.stem)
     assert json.loads(newest.read_text().splitlines()[-1])["id"] == "41"
+
+
+def test_lines_of_other_processes_are_written_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(execution_logs, "FILE_BYTES", 10)
+    monkeypatch.setattr(execution_logs, "MOST_FILES", 2)
+    folder = tmp_path / "logs" / GROUP[1:]
+    logs = ExecutionLogs(tmp_path)
+    heard: list[str] = []
+    logs.subscribe(lambda group: lambda: heard.append(group))
+    logs.add(GROUP, [(0, '{"n":"the first"}'), (5, '{"n":"é"}')], is_late=False)
+    logs.add(GROUP, [(86_400_000, '{"n":"of the next day"}')], is_late=True)
+    logs.close()
+    assert heard == [GROUP, GROUP]
+    assert [(one.name, one.read_text()) for one in sorted(folder.iterdir())] == [
+        ("states-1970-01-01.0001.jsonl", '{"n":"é"}\n'),
+        ("states-1970-01-02.jsonl", '{"n":"of the next day"}\n'),
+        ("states-1970-01-02.late", ""),
+    ]
+    # Marks go with their files.
+    logs.add(GROUP, [(86_400_000, '{"n":"one"}'), (86_400_000, '{"n":"two"}')], is_late=False)
+    logs.close()
+    assert [one.name for one in sorted(folder.iterdir())] == [
+        "states-1970-01-02.0001.jsonl", "states-1970-01-02.0002.jsonl",
+    ]  # fmt: skip
+
+
+def test_additions_are_dropped_only_beyond_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(execution_logs, "MOST_WAITING", 2)
+    monkeypatch.setattr(ExecutionLogs, "_run", lambda _: None)
+    logs = ExecutionLogs(None)
+    assert [logs.has_room(count) for count in (0, 2, 3)] == [True, True, False]
+    logs.add(GROUP, [(0, "{}")], is_late=False)
+    assert [logs.has_room(count) for count in (1, 2)] == [True, False]
+    assert logs.dropped == 0
+
+
+@pytest.mark.parametrize("group", ["/a/b", "a/b", "/a/./b", "//a", "é"])
+def test_a_folder_shows_the_name_of_its_group(group: str, tmp_path: Path) -> None:
+    logs = ExecutionLogs(tmp_path)
+    logs.log(settings("ALL", group=group), [HistoryEvent(1, 0, 0, "ExecutionStarted", None)], "arn:x", 0)
+    logs.close()
+    assert group_of(tmp_path / "logs", folder_of(group)) == group
 
 
 def test_an_unwritable_folder_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
