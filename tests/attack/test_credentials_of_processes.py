@@ -64,6 +64,7 @@ def test_a_function_calls_as_its_role(closed: Server) -> None:
 
 
 @pytest.mark.parametrize(("role", "name"), [({"taskRoleArn": f"{ROLES}loader"}, "loader"), ({}, "ecsInstanceRole")])
+@pytest.mark.slow
 def test_a_task_of_ecs_calls_as_its_role(closed: Server, tmp_path: Path, role: dict[str, str], name: str) -> None:
     ecs = client(closed, "ecs")
     out = tmp_path / "out"

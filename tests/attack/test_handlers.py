@@ -157,7 +157,7 @@ def channel_of(worker: Worker) -> int:
     return number
 
 
-@pytest.mark.parametrize("size", [10, 1_000_000])
+@pytest.mark.parametrize("size", [10, pytest.param(1_000_000, marks=pytest.mark.slow)])
 def test_an_answer_that_arrived_during_a_pause_of_the_server_is_no_timeout(tmp_path, size):
     """The loop stands still from the handler's end until after the deadline, as after SIGSTOP and SIGCONT."""
     source = """

@@ -58,7 +58,7 @@ def bucket_store(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         yield store
 
 
-@pytest.fixture(params=["rows", "bucket"])
+@pytest.fixture(params=["rows", pytest.param("bucket", marks=pytest.mark.slow)])
 def blobs(request: pytest.FixtureRequest) -> PostgresStore:
     """An open store, whose blobs are used from this thread."""
     store: PostgresStore = request.getfixturevalue(f"{request.param}_store")
@@ -245,7 +245,7 @@ def test_a_closed_store_has_no_blobs(address):
 # Bodies
 
 
-@pytest.fixture(params=["memory", "files", "rows", "bucket"])
+@pytest.fixture(params=["memory", "files", "rows", pytest.param("bucket", marks=pytest.mark.slow)])
 def bodies(request: pytest.FixtureRequest, tmp_path: Path) -> Bodies:
     kinds: dict[str, Callable[[], Bodies]] = {
         "memory": MemoryBodies,

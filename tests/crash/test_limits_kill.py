@@ -22,7 +22,6 @@ from statewright.stores.sqlite.file import FILE_NAME
 from tests.crash.invariants import check_history, check_rest, whole_history
 from tests.crash.servers import Caller, NoAnswer, Refused, Servers
 from tests.deadlines import until
-from tests.thoroughness import slow
 from tests.unit.engine.running import ROLE, machine, passing, task, wait
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9 there")
@@ -153,7 +152,8 @@ def asked(job: Callable[[Caller], None], servers: Servers) -> None:
         ask.close()
 
 
-@pytest.mark.parametrize("point", [POINTS[-1], *(pytest.param(one, marks=slow) for one in POINTS[:-1])])
+@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.slow
 def test_kills_lose_nobody_and_let_nobody_overtake(run: Run, point: str) -> None:
     servers = run.servers
     for passing_number in PASSINGS:

@@ -153,6 +153,7 @@ def test_a_restore_that_is_killed_when_the_database_has_everything_can_be_repeat
         assert connection.execute("SELECT count(*) FROM entry").fetchone() == (ROWS,)
 
 
+@pytest.mark.slow
 def test_a_source_that_was_killed_keeps_its_log_and_its_mark(tmp_path):
     address = server_or_skip().new_database()
     make(tmp_path / "one")

@@ -21,7 +21,6 @@ from statewright.stores import fail_points
 from tests.deadlines import PATIENCE_SECONDS, until
 from tests.e2e.conftest import Server
 from tests.e2e.systems import System, ended, entered, history, system
-from tests.thoroughness import slow
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9 there")
 
@@ -213,8 +212,9 @@ OTHER_DEATHS = [
 
 @pytest.mark.parametrize(
     ("point", "passing"),
-    [(fail_points.AFTER_COMMIT, 5), *(pytest.param(*one, marks=slow) for one in OTHER_DEATHS)],
+    [(fail_points.AFTER_COMMIT, 5), *OTHER_DEATHS],
 )
+@pytest.mark.slow
 def test_a_transaction_is_there_whole_or_not_at_all(tmp_path, monkeypatch, point, passing):
     """Two tables and twenty items change together: moves of one unit from one account to another keep the sum."""
     data = tmp_path / "data"

@@ -8,6 +8,8 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+import pytest
+
 from tests.crash.publishing import opened
 
 KILLS = 5
@@ -48,6 +50,7 @@ async def check(folder: Path, told: dict[str, set[str]]) -> None:
     await store.close()
 
 
+@pytest.mark.slow
 def test_no_acknowledged_message_is_lost(tmp_path: Path) -> None:
     told: dict[str, set[str]] = defaultdict(set)
     for run in range(KILLS):

@@ -148,11 +148,11 @@ def trickle(connection: socket.socket, text: bytes) -> bytes:
 @pytest.mark.parametrize(
     "start",
     [
-        b"",
+        pytest.param(b"", marks=pytest.mark.slow),
         b"POST / HTTP/1.1\r\n" + HEAD,
-        b"POST / HTTP/1.1\r\n" + HEAD + b"Content-Length: 1000\r\n\r\n",
+        pytest.param(b"POST / HTTP/1.1\r\n" + HEAD + b"Content-Length: 1000\r\n\r\n", marks=pytest.mark.slow),
         b"POST / HTTP/1.1\r\n" + HEAD + b"Transfer-Encoding: chunked\r\n\r\n1000\r\n",
-        CALL,
+        pytest.param(CALL, marks=pytest.mark.slow),
     ],
     ids=["from the first byte", "in the head", "in the body", "in a chunk", "in the second request"],
 )

@@ -65,6 +65,7 @@ def log_of_executions(sfn: Any) -> str:
     return arn
 
 
+@pytest.mark.slow
 def test_logs_of_all_regions_reach_a_collector_once_also_after_a_kill(tmp_path: Path) -> None:
     with collecting() as collector:
         options = ("--config", settings(tmp_path, f'otlp = "{collector.url}"'))

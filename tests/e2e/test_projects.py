@@ -313,6 +313,7 @@ def dev(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[Dev, P
 
 
 @pytest.mark.parametrize("dev", ["sam-orders"], indirect=True)
+@pytest.mark.slow
 def test_dev_of_a_sam_template(dev: tuple[Dev, Path]):
     made, root = dev
     made.said(event="watching")

@@ -32,6 +32,9 @@ from tests.postgres_server import server_or_skip
 ANSWERED = "answered-4"
 """A folder with one execution, whose task has happened and is not answered; no other has format 2 of calls."""
 EVERY = sorted({path.name.removesuffix(".tar.xz") for path in FOLDERS.glob("*.tar.xz")} - {ANSWERED})
+QUICK = {"schema-3", "schema-5", "postgres-5"}
+"""The oldest and the newest; the others are started on in `make test-slow`."""
+PARAMS = [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in EVERY]
 SQLITE = [name for name in EVERY if name.startswith("schema-")]
 WITHOUT_LIMITS = {"schema-3", "postgres-3"}
 """Made before there were limits of machines and semaphores."""
@@ -85,7 +88,7 @@ def restored(dump: str) -> str:
     return address
 
 
-@pytest.fixture(params=EVERY)
+@pytest.fixture(params=PARAMS)
 def folder(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Folder]:
     found = Folder(request.param, tmp_path / "data", monkeypatch)
     with found.system:
@@ -219,7 +222,7 @@ def test_a_queued_event_is_run_again_until_it_is_given_up(folder: Folder) -> Non
     assert folder.system.parts.app.services.functions.events.count == 0
 
 
-@pytest.mark.parametrize("folder", sorted(set(EVERY) - WITHOUT_LIMITS), indirect=True)
+@pytest.mark.parametrize("folder", [one for one in PARAMS if one.values[0] not in WITHOUT_LIMITS], indirect=True)
 def test_executions_in_a_queue_and_at_a_semaphore_have_their_turn(folder: Folder) -> None:
     both = ("one-at-a-time", "guarded")
     assert {folder.status(name, "second") for name in both} == {"RUNNING"}
