@@ -74,6 +74,7 @@ def test_health_and_metrics_of_a_node(pair: Pair) -> None:
     for name, node in zip("ab", pair, strict=True):
         health = json.loads(fetched(f"{node.url}/health"))
         assert (health["status"], health["node"], health["cells"], health["home"]) == ("ready", name, 2, "a")
+        assert health["store"] in (("unchecked", "sound") if name == "a" else ("unchecked",))
         node.client().list_state_machines()
         figures = dict(line.rsplit(" ", 1) for line in fetched(f"{node.url}/metrics").splitlines() if line[0] != "#")
         assert float(figures["statewright_node_cells"]) == 2

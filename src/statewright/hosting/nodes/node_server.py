@@ -221,8 +221,9 @@ class NodeServer:
             return await process.samples_of(system, *reports.samples(), passed_on)
 
         api = Api(
-            system.app, process.origins, process.body_bytes, samples, standing=self._standing, about=reports.health
-        )
+            system.app, process.origins, process.body_bytes, samples, self._store_state, standing=self._standing,
+            about=lambda: reports.health() | self._bucket_state(),
+        )  # fmt: skip
         verifier = Verifier(secret, clock)
         proxy = HomeProxy(cells, client, clock, self._refusing(system), lambda: self._home)
         front = NodeFront(
@@ -312,6 +313,17 @@ class NodeServer:
         if not self._is_ready:
             return "starting"
         return "ready" if self._joined is not None and self._joined.cells.home() is not None else "no home"
+
+    def _store_state(self) -> str:
+        """The word for `/health` about the store, which the node with the home reads through."""
+        if self._standing() == "no lease":
+            return "unavailable"
+        return self._inside.check.state if self._inside is not None else "unchecked"
+
+    def _bucket_state(self) -> dict[str, str]:
+        """The member of `/health` about the bucket, which is there where this node has the home and a bucket."""
+        state = self._process.bucket_state() if self._inside is not None else None
+        return {"bucket": state()} if state is not None else {}
 
     # ------------------------------------------------------------------ ends
 
