@@ -140,8 +140,8 @@ test-python: ## Run the quick unit tests, and those of isolation, on another Pyt
 unit: $(READY) $(NODE)/.ready
 	@$(PYTEST) -n logical --maxprocesses=8 -m "not slow" tests/unit tests/property tests/attack/test_isolation.py
 
-conformance: $(READY) ## Run recordings of the service against a server (needs STATEWRIGHT_CASES)
-	@$(BIN)/python -m tests.conformance.over_http
+conformance: $(READY) ## Run recordings of the service against a server, or a cluster: make conformance NODES=3 (needs STATEWRIGHT_CASES)
+	@$(BIN)/python -m tests.conformance.over_http $(if $(NODES),--nodes $(NODES)) $(OPTIONS)
 
 fuzz: $(READY) ## Fuzz every reader of text and bytes from outside for an hour: make fuzz FUZZ_SECONDS=600 TARGET=jsonpath
 	@$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check 'atheris==3.0.0'

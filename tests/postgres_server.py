@@ -153,6 +153,13 @@ class Server:
             connection.execute(f"CREATE DATABASE test_{number} TEMPLATE {template}".encode())
         return self.address(f"test_{number}")
 
+    def kept_database(self) -> str:
+        """The address of a new database, which lives as long as the server."""
+        name = f"kept_{next(self._numbers)}"
+        with psycopg.connect(self.address("postgres"), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE template0".encode())
+        return self.address(name)
+
     @functools.cached_property
     def template(self) -> str:
         """The name of a database with the store's tables, to be copied: faster than making them each time."""

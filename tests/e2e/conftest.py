@@ -23,7 +23,10 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from statewright.cli.commands import run_command
+from tests.crash.clusters import Cluster
 from tests.deadlines import LOGS, OPEN, PATIENCE_SECONDS, end, started, until
+from tests.postgres_server import server_or_skip
+from tests.random_front import RandomFront
 from tests.unit.cli.conftest import Result
 
 Command = Callable[..., Result]
@@ -42,31 +45,12 @@ def session_of(
     return boto3.session.Session(key, secret, token, region, botocore_session=quiet)
 
 
-class Server:
-    """A server process."""
+class Endpoint:
+    """What answers at an address, `url`, and clients for it."""
 
-    def __init__(self, data: Path, *options: str, most_files: int = 0, hard: bool = False) -> None:
-        """Start it. `most_files` limits its open files: the soft limit, and with `hard` the other, too."""
-        command = [sys.executable, "-m", "statewright.cli.main", "serve", "--port", "0", "--data", str(data), *options]
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    def __init__(self, url: str = "") -> None:
+        self.url = url
         self._clients: dict[Any, Any] = {}
-
-        def limit() -> None:
-            most = most_files if hard else resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-            resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most))
-
-        settings = {"preexec_fn": limit} if most_files else {}
-        self.log = data.with_suffix(".log")
-        with self.log.open("ab") as log:
-            self.process = started(command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment, **settings)
-        OPEN[id(self.process)] = self.kill
-        LOGS[id(self.process)] = self.log
-        assert self.process.stdout is not None
-        self.ready_line = self.process.stdout.readline().strip()
-        if not self.ready_line.startswith("Statewright is ready on http://"):
-            self.kill()
-            raise AssertionError(f"the server did not start: {self.log.read_text()}")
-        self.url = self.ready_line.split()[4]
 
     @property
     def port(self) -> int:
@@ -90,6 +74,38 @@ class Server:
         )
         return session.client(service, endpoint_url=self.url, config=settings)
 
+    def close_clients(self) -> None:
+        """Close the connections of all clients."""
+        for client in self._clients.values():
+            client.close()
+
+
+class Server(Endpoint):
+    """A server process."""
+
+    def __init__(self, data: Path, *options: str, most_files: int = 0, hard: bool = False) -> None:
+        """Start it. `most_files` limits its open files: the soft limit, and with `hard` the other, too."""
+        super().__init__()
+        command = [sys.executable, "-m", "statewright.cli.main", "serve", "--port", "0", "--data", str(data), *options]
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+
+        def limit() -> None:
+            most = most_files if hard else resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most))
+
+        settings = {"preexec_fn": limit} if most_files else {}
+        self.log = data.with_suffix(".log")
+        with self.log.open("ab") as log:
+            self.process = started(command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment, **settings)
+        OPEN[id(self.process)] = self.kill
+        LOGS[id(self.process)] = self.log
+        assert self.process.stdout is not None
+        self.ready_line = self.process.stdout.readline().strip()
+        if not self.ready_line.startswith("Statewright is ready on http://"):
+            self.kill()
+            raise AssertionError(f"the server did not start: {self.log.read_text()}")
+        self.url = self.ready_line.split()[4]
+
     def kill(self) -> None:
         """End it as a crash does."""
         self._end(signal.SIGKILL)
@@ -103,14 +119,42 @@ class Server:
         try:
             return self.process.wait(PATIENCE_SECONDS)
         finally:
-            for client in self._clients.values():
-                client.close()
+            self.close_clients()
             end(self.process)
 
 
+class Nodes(Endpoint):
+    """Two nodes on one PostgreSQL, behind a front that sends each request to either of them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.cluster = Cluster(folder, server_or_skip().kept_database())
+        self.front = RandomFront([node.port for node in self.cluster.begin("a", "b")])
+        super().__init__(self.front.url)
+
+    def stop(self) -> list[int]:
+        """End it as an operator does; returns the exit codes."""
+        self.close_clients()
+        self.front.close()
+        return self.cluster.stop()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run the reference systems on two nodes, too."""
+    if "server" in metafunc.fixturenames and ".test_reference_" in metafunc.module.__name__:
+        nodes = pytest.param("nodes", id="nodes", marks=pytest.mark.slow)
+        metafunc.parametrize("server", [pytest.param(None, id="server"), nodes], indirect=True, scope="session")
+
+
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    running = Server(tmp_path_factory.mktemp("server") / "data", "--log-level", "debug")
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server | Nodes]:
+    """A server that tests share; for `nodes`, a cluster that they share."""
+    folder = tmp_path_factory.mktemp("server")
+    if getattr(request, "param", None) == "nodes":
+        nodes = Nodes(folder)
+        yield nodes
+        assert nodes.stop() == [0, 0]
+        return
+    running = Server(folder / "data", "--log-level", "debug")
     yield running
     assert running.stop() == 0, running.log.read_text()
 

@@ -86,6 +86,8 @@ class Resolution:
     has_reservation: bool = False
     """True if the function has concurrency of its own."""
     found_ms: int = 0
+    turn: int = 0
+    """How often `resolve_again` had been called when it was begun."""
 
 
 class Invoker:
@@ -123,6 +125,9 @@ class Invoker:
         self.known_for_ms: int | None = None
         """How long a resolution holds, where functions are changed by another process; `None`: until they change."""
         self._known: dict[tuple[str, str | None], Resolution] = {}
+        self._turn = 0
+        self._made_of: dict[tuple[str, str], Configuration] = {}
+        """The settings of the versions that have pools."""
         self._opening: dict[tuple[str, str], asyncio.Lock] = {}
         definitions.subscribe(self.changed)
 
@@ -148,6 +153,10 @@ class Invoker:
         elif latest:
             self.pools.retire(name, LATEST)
 
+    def resolve_again(self) -> None:
+        """Forget the resolutions, also those that are under way: another process has changed functions."""
+        self._turn += 1
+
     # ------------------------------------------------------------------ resolving names
 
     async def resolve(self, name_or_arn: str, qualifier: str | None) -> Target:
@@ -163,27 +172,20 @@ class Invoker:
 
     async def _resolution(self, name_or_arn: str, qualifier: str | None) -> Resolution:
         found = self._known.get((name_or_arn, qualifier))
-        is_old = found is not None and self._is_old(found)
-        if found is None or is_old:
-            former, found = found, await self._resolved(name_or_arn, qualifier)
-            if former is not None:
-                self._retire_changed(former, found)
+        if found is None or self._is_old(found):
+            found = await self._resolved(name_or_arn, qualifier)
             if len(self._known) > _KNOWN:
                 self._known.clear()
             self._known[name_or_arn, qualifier] = found
         return found
 
     def _is_old(self, found: Resolution) -> bool:
+        if found.turn != self._turn:
+            return True
         return self.known_for_ms is not None and self.clock.now_ms() - found.found_ms >= self.known_for_ms
 
-    def _retire_changed(self, former: Resolution, found: Resolution) -> None:
-        """Retire the pools of versions whose settings another process has changed."""
-        now = {(one.name, one.version): one.settings for one in (found.first, found.second) if one is not None}
-        for one in (former.first, former.second):
-            if one is not None and now.get((one.name, one.version), one.settings) != one.settings:
-                self.pools.retire(one.name, one.version)
-
     async def _resolved(self, name_or_arn: str, qualifier: str | None) -> Resolution:
+        turn = self._turn
         named = names.parse_name(name_or_arn, qualifier, self.config)
         function = await self.definitions.function(named.name)
         arn = names.function_arn(self.config, named.name, named.qualifier)
@@ -201,14 +203,14 @@ class Invoker:
 
         now_ms, is_reserved = self.clock.now_ms(), function.reserved is not None
         if named.qualifier is None or named.qualifier == LATEST or names.is_version(named.qualifier):
-            return Resolution(await target(named.qualifier or LATEST), None, 0.0, is_reserved, now_ms)
+            return Resolution(await target(named.qualifier or LATEST), None, 0.0, is_reserved, now_ms, turn)
         alias = await self.definitions.records.aliases.get(f"{named.name}:{named.qualifier}")
         if alias is None:
             raise names.not_found(arn)
         first = await target(alias.version)
         for version, share in alias.weights.items():
-            return Resolution(first, await target(version), share, is_reserved, now_ms)
-        return Resolution(first, None, 0.0, is_reserved, now_ms)
+            return Resolution(first, await target(version), share, is_reserved, now_ms, turn)
+        return Resolution(first, None, 0.0, is_reserved, now_ms, turn)
 
     # ------------------------------------------------------------------ one invocation
 
@@ -232,7 +234,7 @@ class Invoker:
             outcome = await model.run(self.clock, call.payload, target.timeout_ms)
             answer, error = self._answer(target, outcome, call.request_id)
             return Invoked(200, answer, error, b"" if call.log_tail else None, target.version, call.request_id)
-        pool = self.pools.get(target.name, target.version) or await self.pool_of(target)
+        pool = self._current_pool(target) or await self.pool_of(target)
         header: JsonObject = {
             "t": "invoke",
             "id": call.request_id,
@@ -277,11 +279,20 @@ class Invoker:
         """The workers of a version. Raises: ApiError."""
         lock = self._opening.setdefault((target.name, target.version), asyncio.Lock())
         async with lock:
-            found = self.pools.get(target.name, target.version)
+            found = self._current_pool(target)
             if found is None:
+                self.pools.retire(target.name, target.version)
                 found = await self._new_pool(target)
                 self.pools.add(target.name, target.version, found)
+                self._made_of[target.name, target.version] = target.settings
             return found
+
+    def _current_pool(self, target: Target) -> Pool | None:
+        """The pool of a version, if there is one and no other process has changed the version since it was made."""
+        found = self.pools.get(target.name, target.version)
+        if found is None or self.known_for_ms is None:
+            return found
+        return found if self._made_of.get((target.name, target.version)) == target.settings else None
 
     async def _new_pool(self, target: Target) -> Pool:
         plan = await (self._local_plan(target) if self.ray is None else self._ray_plan(target, self.ray))

@@ -135,6 +135,17 @@ class LogExport:
         self._cancel_timer()
         await self._background.stop()
 
+    async def flush(self) -> None:
+        """Send what has been announced until now; returns once the receiver has it, or a try has failed."""
+        if self._exporting is not None:
+            await asyncio.wait([self._exporting])
+        if self._is_running and self._noted and self._exporting is None:
+            self._cancel_timer()
+            self._begin()
+        if self._exporting is not None:
+            # Begun after what was announced until now, by this call or by another one.
+            await asyncio.wait([self._exporting])
+
     # ------------------------------------------------------------------ announcements
 
     def written(self, group: str) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -156,6 +156,14 @@ class LogsAtHome:
             home.engine.history_log.logs.add(one.group, lines, is_late=is_late)
         else:
             home.services.functions.logs.add(_function_of(one.group), one.events, is_late=is_late)
+
+
+@dataclass(frozen=True, slots=True)
+class LogCalls:
+    """The calls of other nodes about logs: batches for the home, and `send` for what is asked of a worker."""
+
+    at_home: LogsAtHome
+    send: Callable[[], Awaitable[None]]
 
 
 class LogFeed:

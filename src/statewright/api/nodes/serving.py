@@ -14,7 +14,7 @@ from statewright.api.errors import internal_error, status_of
 from statewright.api.nodes.apps import Apps
 from statewright.api.nodes.around import PERFORM
 from statewright.api.nodes.changes import CHANGES, decode_changes
-from statewright.api.nodes.logs import LOGS, LogsAtHome
+from statewright.api.nodes.logs import LOGS, LogCalls
 from statewright.api.nodes.messages import (
     DONE,
     HOME,
@@ -34,6 +34,8 @@ from statewright.api.nodes.peers import Directory, time_limit
 from statewright.api.nodes.signing import Refused, Verifier
 from statewright.api.nodes.tasks import CANCEL, TASK, TasksAtHome
 from statewright.api.nodes.watched import while_connected
+from statewright.api.nodes.workers.copies import DROP, drop_copies
+from statewright.api.nodes.workers.logs import SEND_LOGS
 from statewright.api.operations import App, waits_for_events
 from statewright.api.protocols.wire import Disconnected, Message, Receive
 from statewright.clock import Clock
@@ -65,7 +67,7 @@ class NodeCalls:
         directory: Directory,
         verifier: Verifier,
         tasks: TasksAtHome,
-        logs: LogsAtHome,
+        logs: LogCalls,
         clock: Clock,
         on_look: Callable[[], None] = lambda: None,
         hello: Callable[[], Awaitable[JsonObject]] | None = None,
@@ -79,7 +81,7 @@ class NodeCalls:
         self._directory = directory
         self._verifier = verifier
         self._tasks = tasks
-        self._logs_at_home = logs
+        self._logs_of = logs
         self._clock = clock
         self._answers: dict[str, Callable[[bytes, str, Watch | None], Awaitable[Answer]]] = {
             PERFORM: self._perform,
@@ -91,6 +93,8 @@ class NodeCalls:
             METRICS: self._metrics,
             LOGS: self._logs,
             HELLO: self._hello,
+            DROP: self._drop,
+            SEND_LOGS: self._send_logs,
         }
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -213,7 +217,15 @@ class NodeCalls:
         return DONE, b"{}"
 
     async def _logs(self, body: bytes, _query: str, _watch: Watch | None) -> Answer:
-        return (DONE if self._logs_at_home.take(body) else MOVED), b"{}"
+        return (DONE if self._logs_of.at_home.take(body) else MOVED), b"{}"
+
+    async def _drop(self, _body: bytes, _query: str, _watch: Watch | None) -> Answer:
+        drop_copies(self._apps)
+        return DONE, b"{}"
+
+    async def _send_logs(self, _body: bytes, _query: str, watch: Watch | None) -> Answer:
+        await while_connected(self._logs_of.send(), watch)
+        return DONE, b"{}"
 
     async def _look(self, _body: bytes, _query: str, _watch: Watch | None) -> Answer:
         self._on_look()

@@ -15,13 +15,14 @@ from statewright.engine.machines.records import LIMITED, RECENT_MS, Records, Tag
 
 
 class Placement:
-    """Tells which starts belong to the home. Knows the limits of machines as they were a second ago."""
+    """Tells which starts belong to the home. Knows the limits of machines as `Records.recent` does."""
 
     def __init__(self, records: Records, clock: Clock) -> None:
         self._records = records
         self._clock = clock
         self._limited: frozenset[str] = frozenset()
         self._read_ms = -RECENT_MS
+        self._read_changes = 0
         self._reading = asyncio.Lock()
 
     async def needs_home(self, target: Target) -> bool:
@@ -37,10 +38,10 @@ class Placement:
             # Of many starts one asks.
             async with self._reading:
                 if self._is_old():
-                    now_ms = self._clock.now_ms()
+                    now_ms, changes = self._clock.now_ms(), self._records.changes
                     self._limited = frozenset([kept.arn for kept in await self._records.all(TagSet, LIMITED)])
-                    self._read_ms = now_ms
+                    self._read_ms, self._read_changes = now_ms, changes
         return machine_arn in self._limited
 
     def _is_old(self) -> bool:
-        return self._clock.now_ms() - self._read_ms >= RECENT_MS
+        return self._records.changes != self._read_changes or self._clock.now_ms() - self._read_ms >= RECENT_MS

@@ -7,6 +7,8 @@ is full drops lines and says so. The files are bounded. The same events go to Py
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import logging
 import threading
@@ -178,6 +180,20 @@ class ExecutionLogs:
             if not self.dropped:
                 logger.warning("execution logs cannot be written as fast as they come: some lines are dropped")
             self.dropped += count
+
+    async def written(self) -> None:
+        """Return once all that was logged until now is in its files; at once if too much waits for that."""
+        if self._thread is None:
+            return
+        loop, over = asyncio.get_running_loop(), asyncio.Event()
+
+        def announce() -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(over.set)
+
+        with contextlib.suppress(Full):
+            self._queue.put_nowait((lambda: None, [announce]))
+            await over.wait()
 
     @property
     def is_writing(self) -> bool:

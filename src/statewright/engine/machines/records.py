@@ -184,7 +184,20 @@ class Records:
         self._now_ms = now_ms
         self._recent: OrderedDict[tuple[type, str], tuple[int, Any]] = OrderedDict()
         """Records that starts have asked for, with the instant of their reading."""
-        self._changes = 0
+        self.changes = 0
+        """How often entries have changed, as far as is known here."""
+        self._subscribers: list[Callable[[], None]] = []
+
+    def subscribe(self, on_change: Callable[[], None]) -> None:
+        """Call `on_change` after every change of entries."""
+        self._subscribers.append(on_change)
+
+    def forget(self) -> None:
+        """Read everything again from now on, for it may have changed; what is being read is not kept."""
+        self.changes += 1
+        self._recent.clear()
+        for on_change in self._subscribers:
+            on_change()
 
     def _of(self, body_type: type[Body]) -> Entries[Body]:
         return Entries(self.catalogue, _KINDS[body_type])
@@ -197,9 +210,9 @@ class Records:
         """As `get`, for the many starts of one machine.
 
         Changes made through these entries are visible immediately: `write` drops what was read before it, and a read
-        that is under way is not kept. Another node's changes are seen within `RECENT_MS`; the service itself
-        promises no more than that starts use a change within a few seconds (API reference, UpdateStateMachine).
-        An entry that does not exist is looked up every time.
+        that is under way is not kept. Another process has `forget` called after its changes; where that fails, they are
+        seen within `RECENT_MS`. The service itself promises no more than that starts use a change within a few seconds
+        (API reference, UpdateStateMachine). An entry that does not exist is looked up every time.
         """
         place = (body_type, key)
         now_ms = self._now_ms()
@@ -207,9 +220,9 @@ class Records:
         if known is not None and now_ms - known[0] < RECENT_MS:
             body: Body = known[1]
             return body
-        before = self._changes
+        before = self.changes
         found = await self.get(body_type, key)
-        if found is not None and before == self._changes:
+        if found is not None and before == self.changes:
             self._recent[place] = (now_ms, found)
             self._recent.move_to_end(place)
             if len(self._recent) > MOST_RECENT:
@@ -238,8 +251,7 @@ class Records:
             written = await self.catalogue.write([*(_KINDS[type(one)].row(one) for one in kept), *more], delete)
         finally:
             # Also when it is unknown whether it was written.
-            self._changes += 1
-            self._recent.clear()
+            self.forget()
         if not written:
             raise Conflict("a catalogue entry was changed by another writer")
 

@@ -13,6 +13,7 @@ import logging
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,7 +25,7 @@ from statewright.api.nodes.around import NodeRouter
 from statewright.api.nodes.changes import ChangeFeed
 from statewright.api.nodes.client import NodeClient
 from statewright.api.nodes.front import NodeFront
-from statewright.api.nodes.logs import LogFeed, LogsAtHome, log_feed
+from statewright.api.nodes.logs import LogCalls, LogFeed, LogsAtHome, log_feed
 from statewright.api.nodes.metrics import MetricFeed
 from statewright.api.nodes.notes import NotesAtHome
 from statewright.api.nodes.peers import Peer
@@ -32,6 +33,9 @@ from statewright.api.nodes.proxy import HomeProxy
 from statewright.api.nodes.serving import NodeCalls
 from statewright.api.nodes.signing import Verifier
 from statewright.api.nodes.tasks import HomeTasks, TasksAtHome
+from statewright.api.nodes.workers.asking import AllNodes
+from statewright.api.nodes.workers.copies import DroppedCopies
+from statewright.api.nodes.workers.logs import CurrentLogs, send_logs
 from statewright.api.operations import App
 from statewright.api.standby import NoPages
 from statewright.api.status.prometheus import Sample
@@ -83,7 +87,7 @@ class _Joined:
     cells: NodeCells
     reports: NodeReports
     tasks: TasksAtHome
-    router: NodeRouter
+    around: DroppedCopies
     """Around the calls of the home, while that is here."""
     store: CellStore
     worker: Worker
@@ -214,6 +218,7 @@ class NodeServer:
         logs_at_home = LogsAtHome(apps, cells, clock)
         log_receiver = LogFeed(logs_at_home, cells, client, clock, self._own.name)
         logs = await log_feed(system.app, log_receiver, self._data)
+        log_calls = LogCalls(logs_at_home, partial(send_logs, system.app, logs))
 
         async def samples() -> Iterable[Sample]:
             words = "Requests that the node with the home has answered."
@@ -228,11 +233,15 @@ class NodeServer:
         proxy = HomeProxy(cells, client, clock, self._refusing(system), lambda: self._home)
         front = NodeFront(
             options.config, cells, verifier, worker=api, home=lambda: self._home, proxy=proxy, pages=api,
-            calls=NodeCalls(apps, cells, verifier, at_home, logs_at_home, clock, cells.look_soon, reports.hello),
+            calls=NodeCalls(apps, cells, verifier, at_home, log_calls, clock, cells.look_soon, reports.hello),
         )  # fmt: skip
         listens = process.listen(front, lambda: None, self._end)
-        of_home = NodeRouter(apps, cells, client, clock, _needs_home, is_home_app=True)
-        return _Joined(client, apps, cells, reports, at_home, of_home, store, worker, changes, metrics, logs, listens)
+        nodes, of_home = (
+            AllNodes(cells.peers, client, clock),
+            NodeRouter(apps, cells, client, clock, _needs_home, is_home_app=True),
+        )
+        around = DroppedCopies(CurrentLogs(of_home, apps, nodes, log_calls.send, clock), apps, nodes)
+        return _Joined(client, apps, cells, reports, at_home, around, store, worker, changes, metrics, logs, listens)
 
     def _refusing(self, system: System) -> Callable[[str], Api]:
         """Make APIs that refuse every request, in the form of its service."""
@@ -280,12 +289,13 @@ class NodeServer:
         if not await self._wait.taken():
             return
         await process.hold_folder()
-        hooks = replace(process.options.hooks, around=joined.router)
+        hooks = replace(process.options.hooks, around=joined.around)
         self._inside = inside = process.assemble(self._demotion, hooks=hooks, nodes=joined.reports)
         inside.api.standing = self._standing
         answers = AnswersAnywhere(inside.system.engine, inside.system.calls.states, joined.apps, joined.cells)
         inside.system.integrations.connect(answers)
         joined.apps.home = inside.system.app
+        joined.around.follow(inside.system.app)
         try:
             await process.start(inside)
             if joined.listens.should_exit or self._demotion.reason is not None:
@@ -353,6 +363,7 @@ class NodeServer:
         await joined.metrics.stop()
         await joined.logs.stop()
         joined.tasks.stop()
+        await joined.around.stop()
         await self._process.stop(self._inside)
         joined.apps.home = None
         with contextlib.suppress(StoreError):

@@ -15,7 +15,7 @@ from statewright.api.http.listening import bind, listener
 from statewright.api.nodes.apps import Apps
 from statewright.api.nodes.client import NodeClient
 from statewright.api.nodes.front import NodeFront
-from statewright.api.nodes.logs import LogsAtHome
+from statewright.api.nodes.logs import LogCalls, LogsAtHome
 from statewright.api.nodes.peers import Peer
 from statewright.api.nodes.proxy import HomeProxy
 from statewright.api.nodes.serving import NodeCalls
@@ -124,6 +124,10 @@ async def respond(send: Any, status: int, body: bytes, headers: tuple[tuple[byte
     await send({"type": "http.response.body", "body": body})
 
 
+async def nothing() -> None:
+    """A node that has no logs to send."""
+
+
 class Node:
     """One node: its front with a worker and, once it has the home, a home."""
 
@@ -136,7 +140,9 @@ class Node:
         self.apps = Apps()
         self.tasks = TasksAtHome(self.apps, self.directory)
         self.logs = LogsAtHome(self.apps, self.directory, clock)
-        self.calls = NodeCalls(self.apps, self.directory, self.verifier, self.tasks, self.logs, clock, hello=self.hello)
+        self.send_logs: Callable[[], Awaitable[None]] = nothing
+        logs = LogCalls(self.logs, lambda: self.send_logs())
+        self.calls = NodeCalls(self.apps, self.directory, self.verifier, self.tasks, logs, clock, hello=self.hello)
         self.proxy = HomeProxy(self.directory, self.client, clock, refusing, self.own_home)
         self.worker: Any = Answering(f"worker {name}")
         self.home: Any = Answering(f"home {name}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -98,6 +99,37 @@ def test_a_limit_brings_starts_home_within_a_second_and_costs_one_question_a_sec
         assert asked == ["tags"]
         await nodes.home.machines.tags.take(target.machine_arn, [MOST_AT_ONCE])
         await nodes.until(1_000)
+        assert not await nodes.a.needs_home(target)
+
+    run_virtual(main)
+
+
+def test_a_limit_brings_starts_home_once_the_worker_knows_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main(clock: VirtualClock) -> None:
+        nodes = await Nodes(clock).up()
+        nodes.home.catalogue.records.subscribe(nodes.a.catalogue.records.forget)
+        target = await nodes.target(machine(W=wait(10)))
+        assert not await nodes.a.needs_home(target)
+        await nodes.home.machines.tags.put(target.machine_arn, [LIMIT])
+        assert await nodes.a.needs_home(target)
+        # A read that began before a change does not count as one that followed it.
+        begun, may_end = asyncio.Event(), asyncio.Event()
+        real = nodes.store.catalogue.list_entries
+
+        async def slowly(*given: Any, **options: Any) -> Any:
+            found = await real(*given, **options)
+            begun.set()
+            await may_end.wait()
+            return found
+
+        nodes.a.catalogue.records.forget()
+        with monkeypatch.context() as patch:
+            patch.setattr(nodes.store.catalogue, "list_entries", slowly)
+            late = asyncio.ensure_future(nodes.a.needs_home(target))
+            await begun.wait()
+        await nodes.home.machines.tags.take(target.machine_arn, [MOST_AT_ONCE])
+        may_end.set()
+        assert await late
         assert not await nodes.a.needs_home(target)
 
     run_virtual(main)

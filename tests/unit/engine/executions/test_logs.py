@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from pathlib import Path
@@ -129,6 +130,28 @@ def test_additions_are_dropped_only_beyond_the_room(monkeypatch: pytest.MonkeyPa
     logs.add(GROUP, [(0, "{}")], is_late=False)
     assert [logs.has_room(count) for count in (1, 2)] == [True, False]
     assert logs.dropped == 0
+
+
+def test_what_was_logged_before_is_in_its_files(tmp_path: Path) -> None:
+    async def test() -> list[int]:
+        logs, lines = ExecutionLogs(tmp_path), []
+        await logs.written()
+        for _ in range(3):
+            logs.add(GROUP, [(0, "{}")] * 100, is_late=False)
+            await logs.written()
+            lines.append(len((tmp_path / "logs" / GROUP[1:] / "states-1970-01-01.jsonl").read_text().splitlines()))
+        logs.close()
+        return lines
+
+    assert asyncio.run(test()) == [100, 200, 300]
+
+
+def test_too_much_that_waits_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(execution_logs, "MOST_WAITING", 1)
+    monkeypatch.setattr(ExecutionLogs, "_run", lambda _: None)
+    logs = ExecutionLogs(None)
+    logs.add(GROUP, [(0, "{}")], is_late=False)
+    asyncio.run(logs.written())
 
 
 @pytest.mark.parametrize("group", ["/a/b", "a/b", "/a/./b", "//a", "é"])

@@ -718,6 +718,20 @@ def test_starts_see_a_change_at_once_and_another_nodes_within_a_second() -> None
     on_catalogue(test)
 
 
+def test_starts_see_a_change_of_another_node_once_this_one_knows_of_it() -> None:
+    async def test(machines: Machines, clock: VirtualClock) -> None:
+        other = Machines(MachineCatalogue(machines.catalogue.store, clock), entropy=Entropy(b"other"))
+        machines.records.subscribe(other.records.forget)
+        await machines.create(new_machine())
+        assert (await other.resolve(ARN)).role_arn == ROLE
+        await machines.update(ARN, MachineChange(role_arn=OTHER_ROLE))
+        assert (await other.resolve(ARN)).role_arn == OTHER_ROLE
+        await machines.delete(ARN)
+        assert await refusal(other.resolve(ARN)) == MISSING
+
+    on_catalogue(test)
+
+
 def test_what_is_read_during_a_change_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     async def test(machines: Machines, clock: VirtualClock) -> None:
         await machines.create(new_machine())
