@@ -5,11 +5,15 @@ For a home that another process has; one in the same process is called directly 
 
 from __future__ import annotations
 
+import logging
+
 from statewright.api.nodes.client import NodeClient
 from statewright.api.nodes.links import NotSent, Unanswered
 from statewright.api.nodes.messages import DONE, MOVED, UNREADABLE
 from statewright.api.nodes.peers import NO_OWNER, Directory, look_again
 from statewright.errors import Unavailable
+
+log = logging.getLogger("statewright.nodes")
 
 
 class HomeUnanswered(Unavailable):
@@ -44,10 +48,15 @@ async def ask_home(directory: Directory, client: NodeClient, path: str, body: by
 
 
 async def tell_home(directory: Directory, client: NodeClient, path: str, body: bytes, timeout_seconds: float) -> bool:
-    """Send the home a message at most once: True if it has the message or may have it, False to send it again."""
+    """Send the home a message at most once: True if it has the message, may have it, or will never read it; False to
+    send it again.
+    """
     try:
         await ask_home(directory, client, path, body, timeout_seconds)
     except HomeUnanswered:
+        return True
+    except HomeRefused as problem:
+        log.error("a message to the home is dropped: %s", problem)
         return True
     except Unavailable:
         return False

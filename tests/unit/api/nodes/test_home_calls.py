@@ -174,6 +174,21 @@ def test_counts_that_were_not_answered_are_not_sent_again():
     asyncio.run(test())
 
 
+def test_counts_that_the_home_cannot_read_are_dropped(monkeypatch, caplog):
+    async def test() -> None:
+        async with counting() as made:
+            with monkeypatch.context() as patch:
+                patch.setattr("statewright.api.nodes.metrics.encode_points", lambda _: b"{")
+                made.count(1)
+                await made.a_second_later()
+            made.count(2)
+            await made.a_second_later()
+            assert totals(made.home) == {1: 2}
+            assert "a message to the home is dropped: a cannot answer" in caplog.text
+
+    asyncio.run(test())
+
+
 def test_a_feed_that_stops_sends_the_present_second_and_nothing_twice():
     async def test() -> None:
         async with counting() as made:
