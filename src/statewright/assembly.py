@@ -205,15 +205,16 @@ def assemble_worker(
     note: WriteEntries,
     nodes: Nodes,
     on_lost_cell: Callable[[int, str], None],
+    ids_ms: Callable[[], int],
 ) -> System:
     """Assemble the system of a node's worker: an engine without cells at first, with the functions that its tasks
     call. Other parts are never started: `hooks` must lead calls of all else to the home.
 
     `store` is the worker's view of a store, on which it writes executions of its cells alone; `note` has the home write
     the few entries that it needs. `on_lost_cell` is called with the shard of a cell that another process has now, and
-    the reason.
+    the reason. `ids_ms` is the clock of the ids of cells.
     """
-    settings = partial(EngineSettings, is_worker=True, note=note)
+    settings = partial(EngineSettings, is_worker=True, note=note, ids_ms=ids_ms)
     common = _Common(clock, endpoint, lambda _: None, False, hooks, settings, nodes, on_lost_cell, keeps_minutes=False)
     return common.system(config, store, data, None)
 

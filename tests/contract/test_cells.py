@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from statewright.errors import CellLost, InUse, OwnershipLost, StoreError, Unavailable
-from statewright.stores.ids import cell_shard, first_id, shard_of_id
+from statewright.stores.ids import IdSource, cell_shard, first_id, shard_of_id
 from statewright.stores.postgres import writer
 from statewright.stores.postgres.cells.groups import lanes_of
 from statewright.stores.postgres.cells.membership import Membership
@@ -194,6 +194,22 @@ def test_nodes_share_cells_and_give_them_back(address, nodes):
     assert bob.held() == {A: 1, B: 2}
     alice.leave()
     assert bob.take(EVERY) == [C]
+
+
+def test_ids_of_owners_follow_the_clock_of_the_database_whatever_those_of_nodes_say(nodes, monkeypatch):
+    alice, bob = nodes("alice"), nodes("bob")
+    assert alice.take([C]) == [C]
+    monkeypatch.setattr(time, "time", lambda: 0.0)
+    monkeypatch.setattr(time, "time_ns", lambda: 0)
+    before = alice.ids_ms()
+    there = alice.database_ms()
+    assert before <= there
+    made = IdSource(alice.ids_ms, shard=C).next()
+    alice.release([C])
+    assert bob.take([C]) == [C]
+    # Not for long: the database's clock goes on.
+    until(lambda: IdSource(bob.ids_ms, shard=C).next() > made, "a greater id")
+    assert bob.ids_ms() >= there
 
 
 def test_two_that_take_at_once_get_different_cells(nodes):

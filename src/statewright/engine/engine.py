@@ -77,7 +77,8 @@ class EngineSettings:
     `retention_ms`: how long closed executions are kept; `None` for ever. Source: service quotas, 90 days.
 
     `others`: other engines have other cells of the default region, and start executions there. `is_worker`: such an
-    engine, without a home; `note` writes entries of the catalogue for it (`Engine.note` of the home).
+    engine, without a home; `note` writes entries of the catalogue for it (`Engine.note` of the home), and `ids_ms` is
+    the clock of its ids, one for all engines that may have the same cells; by default that of the engine.
     """
 
     limits: Limits = AWS
@@ -93,6 +94,7 @@ class EngineSettings:
     others: bool = False
     is_worker: bool = False
     note: WriteEntries | None = None
+    ids_ms: Callable[[], int] | None = None
 
 
 class Engine:
@@ -138,6 +140,7 @@ class Engine:
             Turnstile(store.executions.make_way),
             settings.make_seed,
             self.meter,
+            settings.ids_ms,
         )
         are_shared = settings.others or settings.is_worker
         self.names = ExecutionNames(store, settings.note, are_shared=are_shared)

@@ -52,6 +52,7 @@ class Shard:
         turnstile: Turnstile,
         make_seed: Callable[[], bytes] = lambda: chance.random_bytes(16),
         meter: ExecutionMeter | None = None,
+        ids_ms: Callable[[], int] | None = None,
         on_lost: Callable[[str], None],
     ) -> None:
         self.number: Final = number
@@ -60,7 +61,7 @@ class Shard:
         self.region = region
         self.make_seed = make_seed
         self.meter = meter
-        self.ids = IdSource(clock.now_ms, shard=self.number)
+        self.ids = IdSource(ids_ms or clock.now_ms, shard=self.number)
         self.counters = counters
         self.retrying = retrying
         self.turnstile = turnstile
@@ -127,6 +128,7 @@ class ShardMaking:
     turnstile: Turnstile
     make_seed: Callable[[], bytes]
     meter: ExecutionMeter | None
+    ids_ms: Callable[[], int] | None
 
     def make(self, number: int, on_lost: Callable[[str], None]) -> Shard:
         """A shard that is still to be taken."""
@@ -141,6 +143,7 @@ class ShardMaking:
             turnstile=self.turnstile,
             make_seed=self.make_seed,
             meter=self.meter,
+            ids_ms=self.ids_ms,
             on_lost=on_lost,
         )
 

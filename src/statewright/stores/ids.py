@@ -82,6 +82,10 @@ class IdSource:
         """Make no id of an instant up to this one."""
         self._tick = max(self._tick, (at_ms - FIRST_MS) << COUNTER_BITS)
 
+    def pass_now(self, ahead_ms: int) -> None:
+        """Make no id of an instant up to so far ahead of the clock."""
+        self.pass_instant(self._now_ms() + ahead_ms)
+
     def several(self, many: int) -> range:
         """As many new ids, at least one, each the next number after the one before it."""
         first = self.next()

@@ -19,8 +19,10 @@ from statewright.engine.metering import ExecutionMeter
 from statewright.errors import OwnershipLost, StoreError, Unavailable
 
 IDS_AHEAD_MS: Final = 5_000
-"""The ids of a cell that has come begin so far ahead of this clock: that of its last owner may have been fast, and the
-store does not have all ids that it made any more. No help for a cell that moves on sooner than clocks differ."""
+"""The ids of a cell that has come begin so far ahead of their clock (`EngineSettings.ids_ms`), which is the same for
+all owners: the store does not have all ids that the last one made any more. A worker knows that clock as of an answer,
+which may have been long under way, and the clock of a replica that has been promoted may be behind.
+"""
 
 
 class Moves:
@@ -54,7 +56,7 @@ class Moves:
             if cell.open is not None:
                 cell.open.count = await cell.shard.store.executions.count_open(shard)
             self._check(cell)
-            cell.shard.ids.pass_instant(cell.shard.clock.now_ms() + IDS_AHEAD_MS)
+            cell.shard.ids.pass_now(IDS_AHEAD_MS)
             if self._meter is not None and cell.open is not None:
                 self._meter.came(cell.open.count)
             self._cells.hold(cell)

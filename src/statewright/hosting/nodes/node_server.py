@@ -207,7 +207,7 @@ class NodeServer:
         hooks = Hooks(around=router, around_tasks=around_tasks)
         system = assemble_worker(
             options.config, clock, store, self._data, lambda: process.own_address, hooks,
-            NotesAtHome(apps, cells, client), reports, cells.lost_cell,
+            NotesAtHome(apps, cells, client), reports, cells.lost_cell, self._membership.ids_ms,
         )  # fmt: skip
         apps.worker = system.app
         system.integrations.connect(AnswersAnywhere(system.engine, system.calls.states, apps, cells))

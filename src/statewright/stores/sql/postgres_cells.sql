@@ -80,7 +80,7 @@ UPDATE shard AS s
 SET owner = $2, epoch = s.epoch + 1, wanted_by = NULL,
     lease_until_ms = (extract(epoch FROM clock_timestamp()) * 1000)::bigint + $3
 FROM free WHERE s.id = free.id
-RETURNING s.id, s.epoch
+RETURNING s.id, s.epoch, (extract(epoch FROM clock_timestamp()) * 1000)::bigint
 
 -- name: release
 WITH locked AS (

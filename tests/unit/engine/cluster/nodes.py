@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from statewright.engine.engine import Engine, EngineSettings
@@ -22,8 +23,9 @@ ONE, TWO = cell_shard(1), cell_shard(2)
 class Nodes:
     """The engines `home`, `a` and `b`; `a` has cell `ONE` and `b` has cell `TWO`."""
 
-    def __init__(self, clock: VirtualClock) -> None:
+    def __init__(self, clock: VirtualClock, ids_ms: Callable[[], int] | None = None) -> None:
         self.clock = clock
+        self.ids_ms = ids_ms
         self.store = MemoryStore()
         self.leases = Leases()
         self.integrations = Scripted(clock)
@@ -33,8 +35,8 @@ class Nodes:
         await self.store.open("nodes")
         self.leases.give(SHARD, "home")
         self.home = self._engine("home", others=True)
-        self.a = self._engine("a", is_worker=True, note=self.home.note)
-        self.b = self._engine("b", is_worker=True, note=self.home.note)
+        self.a = self._engine("a", is_worker=True, note=self.home.note, ids_ms=self.ids_ms)
+        self.b = self._engine("b", is_worker=True, note=self.home.note, ids_ms=self.ids_ms)
         for engine in (self.home, self.a, self.b):
             await engine.start()
         await self.give("a", ONE)

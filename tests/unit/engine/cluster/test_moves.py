@@ -14,7 +14,7 @@ from statewright.engine.engine import Engine, EngineSettings
 from statewright.engine.machines.catalogue import MachineCatalogue
 from statewright.errors import ElsewhereError, OwnershipLost, StoreError, Unavailable
 from statewright.interpreter import events
-from statewright.stores.ids import shard_of_id
+from statewright.stores.ids import made_ms, shard_of_id
 from statewright.stores.memory.store import MemoryStore
 from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.unit.engine.cluster.nodes import ONE, TWO, Nodes
@@ -331,6 +331,20 @@ def test_ids_of_a_cell_that_came_pass_those_of_its_last_owner() -> None:
         later = nodes.b.cells.of_shard(ONE)
         assert later is not None
         assert later.shard.ids.next() > made
+
+    run_virtual(main)
+
+
+def test_ids_have_a_clock_of_their_own() -> None:
+    async def main(clock: VirtualClock) -> None:
+        nodes = await Nodes(clock, ids_ms=lambda: clock.now_ms() - 20_000).up()
+        await nodes.until(2 * IDS_AHEAD_MS)
+        (cell,) = nodes.a.cells
+        assert made_ms(cell.shard.ids.next()) == clock.now_ms() - 20_000
+        await nodes.move(ONE, "a", "b")
+        later = nodes.b.cells.of_shard(ONE)
+        assert later is not None
+        assert made_ms(later.shard.ids.next()) == clock.now_ms() - 20_000 + IDS_AHEAD_MS
 
     run_virtual(main)
 

@@ -99,6 +99,8 @@ class Membership:
         self._held: dict[int, int] = {}
         self._is_lost = False
         self._renewed = -math.inf
+        self._taken = -math.inf
+        """The database's clock less the monotonic one of this machine, in milliseconds, as of an answer to `take`."""
         self._wake = threading.Event()
         self._is_leaving = False
         self._thread: threading.Thread | None = None
@@ -224,12 +226,23 @@ class Membership:
         if not lacking:
             return []
         given = (self.name, self.incarnation, LEASE_MS, bigints(lacking))
-        taken: dict[int, int] = dict(self._pool.run(lambda on: run(on, _SQL["take"], given).fetchall()))
+        rows = self._pool.run(lambda on: run(on, _SQL["take"], given).fetchall())
+        taken = {shard: epoch for shard, epoch, _ in rows}
+        answered = time.monotonic()
         with self._lock:
             if self._is_lost:
                 raise self._lost()
             self._held.update(taken)
+            self._taken = max([self._taken, *((now_ms - answered * 1_000) for *_, now_ms in rows)])
         return sorted(taken)
+
+    def ids_ms(self) -> int:
+        """The instant of new ids of cells, by the database's clock, since cells were taken. Does not block.
+
+        Never ahead of that clock: so the ids of a cell's next owner, which takes it later by the same clock, are
+        greater, whatever the clocks of both machines say.
+        """
+        return int(time.monotonic() * 1_000 + self._taken)
 
     def release(self, shards: Iterable[int]) -> None:
         """Give cells back, for other nodes to take at once; those that this node does not have are ignored.
