@@ -111,7 +111,7 @@ console-pictures: $(CONSOLE)/.ready ## Take the pictures of docs/images/console 
 $(NODE_CLIENTS)/.ready: tests/clients/node/package.json tests/clients/node/package-lock.json | $(READY)
 	$(call NPM,$(NODE_CLIENTS),clients for Node.js)
 
-test: $(READY) $(NODE)/.ready $(CONSOLE)/.ready lint ## Run ruff, mypy and the tests, in less than five minutes
+test: $(READY) $(NODE)/.ready $(CONSOLE)/.ready lint ## Run ruff, mypy and the quick tests, of every kind
 	@$(if $(COVERAGE),rm -f .coverage,true)
 	@$(PYTEST) -n logical --maxprocesses=8 -m "not slow" $(MEASURE)
 
