@@ -139,6 +139,8 @@ def main() -> None:
     command = import_module("statewright.cli.main")
     sys.modules["__main__"] = command
     sys.argv = [str(command.__file__), *asked["arguments"]]
+    # A server that becomes the standby begins its own command line anew.
+    sys.orig_argv = [sys.executable, "-m", "statewright.cli.main", *asked["arguments"]]
     sys.path[0] = asked["folder"]
     command.main()
 
