@@ -5,8 +5,9 @@
 Each round has a lone server, one node and two nodes, each on a fresh PostgreSQL that syncs its commits:
 
 1. Executions of five states with two waits for no time and a choice, started at the nodes in turn and run to their end:
-   how many a second, and the CPU of each in servers and database. Where all share two cores, what a second node brings
-   is seen in the CPU: two nodes do N times the work of one with as many cores if each execution costs 2/N of it.
+   how many a second, and the CPU of each in servers and database. Where all share the same cores, a second node can
+   bring no more executions: what it would bring with cores of its own is twice the ratio of the CPU of an execution
+   with one node to that with two.
 2. DescribeExecution at the node that has the execution, and at the other: p50 and CPU over both.
 3. An idle cluster: transactions of the database a second, and CPU, for each node.
 4. DescribeExecution of executions of all cells while a node stops on SIGTERM, and while one joins: the longest wait.
@@ -19,7 +20,6 @@ import asyncio
 import itertools
 import json
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -27,15 +27,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import psutil
 import psycopg
-from bench import Client, free_port
+from bench import Client
 from on_postgres import DURABLE
-from served import ROLE
+from served import ROLE, Served
 from tests.postgres_server import Server
 
 CALLERS = 16
@@ -76,27 +75,23 @@ class Running:
         self._folder = folder
         self._database = Server(settings=DURABLE)
         self._address = self._database.new_database()
-        self.servers: list[psutil.Popen] = []
+        self.servers: list[Served] = []
         self.clients: list[Client] = []
         for name in names:
             self.add(name)
 
     def add(self, name: str) -> None:
         """Start a server; one without a name is no node."""
-        port = free_port()
-        line = [str(Path(sys.executable).with_name("statewright")), "serve", "--port", str(port), "--store"]
-        line += [self._address, "--data", str(self._folder / (name or "alone")), "--log-level", "warning"]
-        if name:
-            line += ["--node", name, "--cells", str(CELLS)]
-        server = psutil.Popen(line, stdout=subprocess.PIPE)
-        assert server.stdout is not None
-        server.stdout.readline()
+        role = ("--node", name, "--cells", str(CELLS)) if name else ()
+        options = ("--store", self._address, "--log-level", "warning", *role)
+        server = Served(self._folder / (name or "alone"), *options)
+        server.start()
         self.servers.append(server)
-        self.clients.append(Client(f"http://127.0.0.1:{port}", sign=True, timeout=600))
+        self.clients.append(Client(server.endpoint, sign=True, timeout=600))
 
     def cpu(self) -> tuple[float, float]:
         """Seconds of CPU of the servers, and of the database."""
-        return sum(map(_cpu_of, self.servers)), _cpu_of(psutil.Process(self._database.pid))
+        return sum(_cpu_of(server.pid) for server in self.servers), _cpu_of(self._database.pid)
 
     def transactions(self) -> int:
         """How many the database has ended."""
@@ -111,10 +106,7 @@ class Running:
     def stop(self) -> None:
         """End them all."""
         for server in self.servers:
-            if server.poll() is None:
-                server.terminate()
-        for server in self.servers:
-            server.wait(60)
+            server.stop()
         self._database.remove()
 
 
@@ -129,8 +121,12 @@ def servers(*names: str) -> Iterator[Running]:
             running.stop()
 
 
-def _cpu_of(process: Any) -> float:
+def _cpu_of(number: int) -> float:
+    """Seconds of CPU of a process and its children; 0 if it has ended."""
     total = 0.0
+    if not psutil.pid_exists(number):
+        return total
+    process = psutil.Process(number)
     for one in [process, *process.children(recursive=True)]:
         try:
             used = one.cpu_times()
@@ -181,14 +177,14 @@ async def described(running: Running, calls: int) -> dict[str, tuple[float, floa
     arn = (await running.clients[1].call("states", "StartExecution", asked))["executionArn"]
     found = {}
     for name, client in (("owner", running.clients[1]), ("other", running.clients[0])) * 2:
-        before, waits = sum(running.cpu()), []
+        before, took = sum(running.cpu()), []
         for _ in range(calls):
             began = time.perf_counter()
             await client.call("states", "DescribeExecution", {"executionArn": arn})
-            waits.append(time.perf_counter() - began)
+            took.append(time.perf_counter() - began)
         cpu = (sum(running.cpu()) - before) / calls * 1e6
         # The second time counts: everything is connected then.
-        found[name] = (statistics.median(waits) * 1e3, cpu)
+        found[name] = (statistics.median(took) * 1e3, cpu)
     return found
 
 
@@ -226,7 +222,7 @@ async def waits(running: Running) -> tuple[float, float]:
     callers = [asyncio.create_task(call(place * 7)) for place in range(4)]
     found = []
     await asyncio.sleep(1)
-    for act in (lambda: _ended(running.servers[-1]), lambda: running.add("c")):
+    for act in (running.servers[-1].stop, lambda: running.add("c")):
         began = time.monotonic()
         await asyncio.to_thread(act)
         await asyncio.sleep(SETTLED_SECONDS)
@@ -234,11 +230,6 @@ async def waits(running: Running) -> tuple[float, float]:
     over.set()
     await asyncio.gather(*callers)
     return found[0], found[1]
-
-
-def _ended(server: Any) -> None:
-    server.terminate()
-    server.wait(60)
 
 
 def main() -> None:

@@ -196,7 +196,7 @@ def test_nodes_share_cells_and_give_them_back(address, nodes):
     assert bob.take(EVERY) == [C]
 
 
-def test_ids_of_owners_follow_the_clock_of_the_database_whatever_those_of_nodes_say(nodes, monkeypatch):
+def test_ids_of_owners_follow_the_clock_of_the_database_not_those_of_nodes(nodes, monkeypatch):
     alice, bob = nodes("alice"), nodes("bob")
     assert alice.take([C]) == [C]
     monkeypatch.setattr(time, "time", lambda: 0.0)

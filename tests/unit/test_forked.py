@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -41,16 +42,31 @@ def test_a_command_prints_and_ends_as_in_a_process_of_its_own(tmp_path: Path) ->
         assert (forked.returncode, forked.stdout, forked.stderr) == (own.returncode, own.stdout, own.stderr), words
 
 
+def test_a_copy_has_its_own_folder_environment_and_mask(tmp_path: Path) -> None:
+    made = {}
+    for name, begin in (("forked", completed), ("own", subprocess.run)):
+        folder = tmp_path / name
+        folder.mkdir()
+        settings: dict[str, Any] = {**PIPES, "cwd": folder, "env": {**os.environ, "COLUMNS": "50"}, "umask": 0o027}
+        done = begin([*COMMAND, "init", "project"], **settings)
+        shown = begin([*COMMAND, "--help"], **settings).stdout
+        files = {path.relative_to(folder): stat.S_IMODE(path.stat().st_mode) for path in folder.rglob("*")}
+        made[name] = (done.returncode, shown, files)
+    assert made["forked"] == made["own"]
+    assert made["own"][1] != completed([*COMMAND, "--help"]).stdout
+    assert set(made["own"][2].values()) == {0o750, 0o640}
+
+
 @pytest.mark.parametrize(
     "settings",
     [
         {"preexec_fn": os.getpid},
-        {"env": {**os.environ, "PYTHONUTF8": "1"}},
-        {"env": {**os.environ, "LC_ALL": "C"}},
+        {"env": {**os.environ, "PYTHONHASHSEED": "4217"}},
+        {"env": {**os.environ, "LC_ALL": "of another place"}},
         {"env": {**os.environ, fail_points.VARIABLE: "after-commit:1"}},
         {"pass_fds": (0,)},
     ],
-    ids=["a function", "UTF-8", "a language", "a fail point", "a descriptor"],
+    ids=["a function", "Python", "a language", "a fail point", "a descriptor"],
 )
 def test_what_a_copy_cannot_do_is_left_to_a_process_of_its_own(settings: dict[str, Any]) -> None:
     assert not can_fork(SERVE, settings)
@@ -58,15 +74,11 @@ def test_what_a_copy_cannot_do_is_left_to_a_process_of_its_own(settings: dict[st
     assert can_fork(SERVE, PIPES)
 
 
-def test_a_copy_has_what_was_asked_for_and_nothing_else(tmp_path: Path) -> None:
-    asked = {**PIPES, "cwd": tmp_path, "env": {**os.environ, "SHOWN": "yes"}, "umask": 0o077, "start_new_session": True}
-    with running(SERVE, **asked) as one, running(SERVE, **PIPES) as other:
+def test_a_copy_has_no_pipe_of_another_one() -> None:
+    with running(SERVE, **PIPES, start_new_session=True) as one, running(SERVE, **PIPES) as other:
         assert isinstance(one, Forked)
         assert "ready" in first_line(one)
-        seen = psutil.Process(one.pid)
-        assert seen.cwd() == str(tmp_path)
         assert (os.getsid(one.pid), os.getsid(other.pid) == other.pid) == (one.pid, False)
-        # The pipes of the other copy are not open in this one.
         links = {number: os.readlink(f"/proc/{one.pid}/fd/{number}") for number in (0, 1, 2)}
         assert links[0] == "/dev/null"
         pipes = [link for link in map(os.readlink, Path(f"/proc/{one.pid}/fd").iterdir()) if link.startswith("pipe:")]

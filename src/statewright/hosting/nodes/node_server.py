@@ -207,7 +207,7 @@ class NodeServer:
         hooks = Hooks(around=router, around_tasks=around_tasks)
         system = assemble_worker(
             options.config, clock, store, self._data, lambda: process.own_address, hooks,
-            NotesAtHome(apps, cells, client), reports, cells.lost_cell, self._membership.ids_ms,
+            NotesAtHome(apps, cells, client), reports, cells.lost_cell, membership.ids_ms,
         )  # fmt: skip
         apps.worker = system.app
         system.integrations.connect(AnswersAnywhere(system.engine, system.calls.states, apps, cells))
@@ -236,12 +236,14 @@ class NodeServer:
             calls=NodeCalls(apps, cells, verifier, at_home, log_calls, clock, cells.look_soon, reports.hello),
         )  # fmt: skip
         listens = process.listen(front, lambda: None, self._end)
-        nodes, of_home = (
-            AllNodes(cells.peers, client, clock),
-            NodeRouter(apps, cells, client, clock, _needs_home, is_home_app=True),
-        )
-        around = DroppedCopies(CurrentLogs(of_home, apps, nodes, log_calls.send, clock), apps, nodes)
+        around = self._around_home(apps, cells, client, log_calls)
         return _Joined(client, apps, cells, reports, at_home, around, store, worker, changes, metrics, logs, listens)
+
+    def _around_home(self, apps: Apps, cells: NodeCells, client: NodeClient, logs: LogCalls) -> DroppedCopies:
+        """Make what surrounds operations at the home: its answers hold at every node."""
+        nodes = AllNodes(cells.peers, client, self._clock)
+        router = NodeRouter(apps, cells, client, self._clock, _needs_home, is_home_app=True)
+        return DroppedCopies(CurrentLogs(router, apps, nodes, logs.send, self._clock), apps, nodes)
 
     def _refusing(self, system: System) -> Callable[[str], Api]:
         """Make APIs that refuse every request, in the form of its service."""

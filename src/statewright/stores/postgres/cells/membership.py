@@ -240,7 +240,7 @@ class Membership:
         """The instant of new ids of cells, by the database's clock, since cells were taken. Does not block.
 
         Never ahead of that clock: so the ids of a cell's next owner, which takes it later by the same clock, are
-        greater, whatever the clocks of both machines say.
+        greater, however wrong the clocks of both machines are.
         """
         return int(time.monotonic() * 1_000 + self._taken)
 
