@@ -38,6 +38,7 @@ from served import ROLE, Served
 from tests.postgres_server import Server
 
 CALLERS = 16
+"""Of each server: as many as share a commit there."""
 CELLS = 32
 QUIET_SECONDS = 10.0
 SETTLED_SECONDS = 5.0
@@ -163,7 +164,7 @@ async def _run(running: Running, machine: str, executions: int) -> None:
             asked = {"stateMachineArn": machine, "input": json.dumps({"number": number})}
             await next(clients).call("states", "StartExecution", asked)
 
-    await asyncio.gather(*(start() for _ in range(CALLERS)))
+    await asyncio.gather(*(start() for _ in range(CALLERS * len(running.servers))))
     asked = {"stateMachineArn": machine, "statusFilter": "RUNNING", "maxResults": 1}
     while (await running.clients[0].call("states", "ListExecutions", asked))["executions"]:
         await asyncio.sleep(0.02)
@@ -232,6 +233,16 @@ async def waits(running: Running) -> tuple[float, float]:
     return found[0], found[1]
 
 
+async def pair(running: Running, calls: int) -> None:
+    """Measure two nodes, on one loop: clients keep their connections."""
+    for name, (wait_ms, cpu_us) in (await described(running, calls)).items():
+        print(f"DescribeExecution at the {name}: p50 {wait_ms:.2f} ms, {cpu_us:.0f} us of CPU")
+    transactions, percent = await idle(running)
+    print(f"idle: {transactions:.1f} transactions a second and {percent:.2f} % of a core, for each node")
+    drain, join = await waits(running)
+    print(f"longest wait for an answer: {drain:.2f} s while a node drains, {join:.2f} s while one joins")
+
+
 def main() -> None:
     """Measure, and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -252,12 +263,7 @@ def main() -> None:
         rate, server, database = (statistics.median(column) for column in zip(*map(_columns, rounds), strict=True))
         print(f"median of {kind}: {rate:.0f}/s, {server:.0f} us in servers, {database:.0f} us in the database")
     with servers("a", "b") as running:
-        for name, (wait_ms, cpu_us) in asyncio.run(described(running, given.calls)).items():
-            print(f"DescribeExecution at the {name}: p50 {wait_ms:.2f} ms, {cpu_us:.0f} us of CPU")
-        transactions, percent = asyncio.run(idle(running))
-        print(f"idle: {transactions:.1f} transactions a second and {percent:.2f} % of a core, for each node")
-        drain, join = asyncio.run(waits(running))
-        print(f"longest wait for an answer: {drain:.2f} s while a node drains, {join:.2f} s while one joins")
+        asyncio.run(pair(running, given.calls))
 
 
 def _columns(one: Work) -> tuple[float, float, float]:
