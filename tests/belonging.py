@@ -33,7 +33,7 @@ ELSEWHERE: dict[str, list[str]] = {
         "conformance/test_cases.py", "property/test_advance.py", "property/test_codec.py",
         "property/test_map_run_fuzz.py",
     ],
-    "jobs": ["e2e/test_batch.py", "e2e/test_ecs.py", "e2e/test_jobs_crash.py"],
+    "jobs": ["e2e/test_batch.py", "e2e/test_ecs.py", "e2e/test_jobs_crash.py", "e2e/test_ray_jobs.py"],
     "metrics": ["e2e/test_metrics.py"],
     "objects": [
         "contract/test_objects_contract.py", "contract/test_blobs.py", "crash/test_blobs_kill.py", "e2e/test_s3*.py",

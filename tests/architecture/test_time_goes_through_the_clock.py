@@ -10,7 +10,9 @@ import pytest
 from tests.architecture.source import broken, modules
 
 CLOCKS = ("clock.py", "virtual_clock.py")
-OTHER_PROCESSES = tuple(f"functions/runtimes/ray_{name}.py" for name in ("bridge", "cluster", "host"))
+OTHER_PROCESSES = tuple(
+    f"functions/runtimes/ray_{name}.py" for name in ("bridge", "bridge_jobs", "cluster", "host", "job_host")
+)
 """Programs beside the server, for workers on a Ray cluster, which always runs in real time."""
 
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from statewright.api.ecs.service import found_ray
 from statewright.api.http.listening import Listener
-from statewright.api.lambda_.service import build_functions
 from statewright.api.logs.service import build_log_sender
 from statewright.api.status.prometheus import Sample, published
 from statewright.assembly import System
@@ -65,9 +65,9 @@ async def _samples_of(system: System) -> Iterable[Sample]:
     )
     samples.append(Sample("statewright_heavy_steps_total", "counter", words, heavy))
     samples += published(app.services.metrics)
-    functions = app.services.make.found(build_functions)
-    if functions is not None and functions.invoker.ray is not None:
-        samples += _of_ray(functions.invoker.ray.status)
+    ray = found_ray(app.services.make)
+    if ray is not None:
+        samples += _of_ray(ray.status)
     is_default = system.regions is not None
     for name, value in found.items():
         # The store counts open executions of all places together.
@@ -82,7 +82,7 @@ async def _samples_of(system: System) -> Iterable[Sample]:
 
 
 def _of_ray(status: RayStatus) -> list[Sample]:
-    """The figures of the Ray cluster on which handlers run."""
+    """The figures of the Ray cluster on which handlers or jobs run."""
     return [
         Sample("statewright_ray_connected", "gauge", "1 while the Ray cluster answers.", status.state == "connected"),
         Sample("statewright_ray_nodes", "gauge", "Living nodes of the Ray cluster.", status.nodes),
@@ -90,6 +90,10 @@ def _of_ray(status: RayStatus) -> list[Sample]:
         Sample(
             "statewright_ray_handlers_lost_total", "counter", "Invocations lost with a Ray actor, node or cluster.",
             status.invocations_lost,
+        ),
+        Sample(
+            "statewright_ray_jobs_lost_total", "counter", "Processes of jobs lost with a Ray actor, node or cluster.",
+            status.jobs_lost,
         ),
     ]  # fmt: skip
 

@@ -11,8 +11,8 @@ from socket import socket
 from typing import Final
 
 from statewright.api.app import Api
+from statewright.api.ecs.service import found_ray
 from statewright.api.http.listening import Listener, listener
-from statewright.api.lambda_.service import build_functions
 from statewright.api.operations import Nodes
 from statewright.api.standby import Application
 from statewright.api.status.prometheus import Sample
@@ -132,9 +132,9 @@ class Process:
         if options.prepare is not None:
             await options.prepare(system)
         await system.start()
-        functions = system.app.services.make.found(build_functions)
-        if functions is not None and functions.invoker.ray is not None:
-            functions.invoker.ray.start()
+        ray = found_ray(system.app.services.make)
+        if ray is not None:
+            ray.start()
         engine.watch_inbox()
         compare_clocks(await self.store.newest_id(engine.store.shard), engine.clock.now_ms())
 

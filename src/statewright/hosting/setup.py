@@ -61,8 +61,9 @@ class StoreCheck:
 
 def isolate(config: Config) -> Isolation:
     """The level of isolation of handlers; makes this process unreadable to them. Raises: CannotIsolate, NoRay."""
-    if config.functions.backend == "ray":
+    if "ray" in (config.functions.backend, config.jobs.backend):
         ray_link.check_installed(config.ray)
+    if config.functions.backend == "ray":
         if config.functions.isolation == NAMESPACES:
             raise CannotIsolate(f'isolation cannot be namespaces with backend = "ray": {NO_NAMESPACES_ON_RAY}')
         confinement.hide_memory()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from statewright import chance
@@ -17,6 +18,7 @@ from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.jobs.containers import Container, named_values
 from statewright.jobs.rows import JobEntries
+from statewright.jobs.sizes import of_batch
 from statewright.payload import Json, JsonObject
 from statewright.stores.entries import EntryKind
 from statewright.stores.protocol import CatalogueStore
@@ -288,6 +290,7 @@ def container_of(definition: Definition, request: Mapping[str, Json], extra: Map
         properties.get("user") or "",
         timeout_seconds=timeout.get("attemptDurationSeconds"),
         role=over.get("jobRoleArn") or properties.get("jobRoleArn") or "",
+        sizes=partial(of_batch, properties, over),
     )
 
 

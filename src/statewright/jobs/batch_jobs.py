@@ -31,7 +31,7 @@ from statewright.jobs.batch_records import (
     is_tried_again,
 )
 from statewright.jobs.containers import Machine
-from statewright.jobs.processes import End, Processes
+from statewright.jobs.processes import End, Running
 from statewright.jobs.rows import JobEntries
 from statewright.jobs.sweeper import Sweeper
 from statewright.payload import Json, JsonObject
@@ -42,6 +42,8 @@ MOST_DEPENDENCIES: Final = 20
 REMEMBERED_MS: Final = 7 * 24 * 3600 * 1000
 """Source: Batch user guide: jobs are shown for seven days after they have ended."""
 LEAST_SLOTS: Final = 2
+RAY_SLOTS: Final = 100
+"""Jobs at once on Ray: what they need limits them there, and each waits with an actor."""
 
 log = logging.getLogger("statewright.jobs")
 
@@ -50,7 +52,7 @@ class BatchJobs:
     """The Batch jobs of one server. `on_end` is called with the id of each ended job."""
 
     def __init__(
-        self, catalogue: CatalogueStore, processes: Processes, machine: Machine, clock: Clock, config: Config,
+        self, catalogue: CatalogueStore, processes: Running, machine: Machine, clock: Clock, config: Config,
         on_end: Callable[[str], None],
     ) -> None:  # fmt: skip
         self.definitions = Definitions(catalogue, clock, config)
@@ -59,7 +61,8 @@ class BatchJobs:
         self._machine = machine
         self._clock = clock
         self._on_end = on_end
-        self._slots = config.jobs.slots or max(os.cpu_count() or 1, LEAST_SLOTS)
+        is_on_ray = config.jobs.backend == "ray"
+        self._slots = config.jobs.slots or (RAY_SLOTS if is_on_ray else max(os.cpu_count() or 1, LEAST_SLOTS))
         self._jobs: dict[str, Job] = {}
         self._children: dict[str, list[str]] = {}
         self._summaries: dict[str, Counter[str]] = {}
@@ -293,7 +296,7 @@ class BatchJobs:
         def on_end(end: End) -> None:
             self._background.spawn(self._attempt_ended(job, task, end))
 
-        runs = await self._processes.start(self.place(task), request, on_end)
+        runs = await self._processes.start(self.place(task), request, on_end, born_ms=job.created_ms)
         if job.ending is not None:
             await self._processes.stop(self.place(task))
         if runs and job.status == "STARTING" and job.task == task:

@@ -109,6 +109,9 @@ def attempt_of(task: str, end: End, ending: str | None) -> Attempt:
         status = "Task failed to start"
     elif end.why == "vanished":
         status = end.text
+    elif end.why == "stopped" and end.text:
+        # It never ran.
+        status = f"{ending or EXITED} ({end.text})"
     else:
         status = ending or EXITED
     return Attempt(task, end.started_ms, end.ended_ms, end.code, reason, status)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from statewright.clock import Clock
@@ -15,6 +16,7 @@ from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.jobs.containers import STOP_SECONDS, Container, named_values
 from statewright.jobs.rows import JobEntries
+from statewright.jobs.sizes import of_ecs
 from statewright.payload import Json, JsonObject
 from statewright.stores.entries import EntryKind
 from statewright.stores.protocol import CatalogueStore
@@ -70,6 +72,7 @@ class Definition:
                     one.get("user") or "",
                     STOP_SECONDS if one.get("stopTimeout") is None else one["stopTimeout"],
                     role=role,
+                    sizes=partial(of_ecs, self.given, overrides, one["name"]),
                 )
             )
         return found

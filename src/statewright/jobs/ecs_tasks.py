@@ -31,7 +31,7 @@ from statewright.jobs.ecs_definitions import (
     invalid,
     is_essential,
 )
-from statewright.jobs.processes import End, Processes
+from statewright.jobs.processes import End, Running
 from statewright.jobs.rows import JobEntries
 from statewright.jobs.sweeper import Sweeper
 from statewright.payload import Json, JsonObject
@@ -103,7 +103,7 @@ class Tasks:
     """The ECS tasks of one server. `on_end` is called with the ARN of each stopped task."""
 
     def __init__(
-        self, catalogue: CatalogueStore, processes: Processes, machine: Machine, clock: Clock, config: Config,
+        self, catalogue: CatalogueStore, processes: Running, machine: Machine, clock: Clock, config: Config,
         on_end: Callable[[str], None],
     ) -> None:  # fmt: skip
         self.clusters = Clusters(catalogue, clock, config)
@@ -114,6 +114,7 @@ class Tasks:
         self._clock = clock
         self._prefix = config.arn("ecs")
         self._has_engine = bool(config.jobs.engine)
+        self._where = "nodes of the Ray cluster" if config.jobs.backend == "ray" else "this machine"
         self._on_end = on_end
         self._tasks: dict[str, Task] = {}
         self._by_token: dict[tuple[str, str], list[str]] = {}
@@ -271,22 +272,25 @@ class Tasks:
             return
         self._has_warned_of_images = True
         image = definition.given["containerDefinitions"][0]["image"]
-        log.warning("containers run as processes on this machine; images such as %s are ignored", image)
+        log.warning("containers run as processes on %s; images such as %s are ignored", self._where, image)
 
     # -------------------------------------------------------------- the life of a task
 
     async def _recover(self, task: Task) -> None:
         """Find the running containers of a task after a restart, and continue the task."""
-        for container in task.containers:
-            if container.began and container.status != "STOPPED":
-                is_known = container.status == "RUNNING"
-                runs = await self._begin(task, container, may_start=not is_known)
-                if runs and not is_known:
-                    await self._runs(task, container)
+        begun = [one for one in task.containers if one.began and one.status != "STOPPED"]
+        # At once, as in `_advance`.
+        await asyncio.gather(*(self._recover_container(task, one) for one in begun))
         if task.stopping_ms is not None:
             await self._stop_containers(task)
         else:
             await self._advance(task)
+
+    async def _recover_container(self, task: Task, container: TaskContainer) -> None:
+        is_known = container.status == "RUNNING"
+        runs = await self._begin(task, container, may_start=not is_known)
+        if runs and not is_known:
+            await self._runs(task, container)
 
     async def _advance(self, task: Task) -> None:
         """Start the containers whose dependencies are met."""
@@ -300,9 +304,12 @@ class Tasks:
                 container.began = True
             task.status = "PENDING" if task.status == "PROVISIONING" else task.status
             await self._write(task)
-        for container in due:
-            if await self._begin(task, container, may_start=True):
-                await self._runs(task, container)
+        # At once: on Ray each one may wait long for its place.
+        await asyncio.gather(*(self._start_container(task, one) for one in due))
+
+    async def _start_container(self, task: Task, container: TaskContainer) -> None:
+        if await self._begin(task, container, may_start=True):
+            await self._runs(task, container)
 
     def _may_start(self, task: Task, container: TaskContainer) -> bool:
         others = {one.name: one for one in task.containers}
@@ -327,7 +334,7 @@ class Tasks:
         def on_end(end: End) -> None:
             self._background.spawn(self._container_ended(task, container, end))
 
-        return await self._processes.start(self.place(task, container), request, on_end)
+        return await self._processes.start(self.place(task, container), request, on_end, born_ms=task.created_ms)
 
     async def _runs(self, task: Task, container: TaskContainer) -> None:
         async with self._lock(task):
@@ -353,6 +360,10 @@ class Tasks:
             container.exit_code = end.code
             if end.why in ("unstartable", "vanished"):
                 container.reason = f"CannotStartContainerError: {end.text}" if end.why == "unstartable" else end.text
+            if end.why == "stopped" and end.text:
+                # It never ran; why it did not is of more use than that it was stopped.
+                container.reason = end.text
+                task.stopped_reason = f"{task.stopped_reason} ({end.text})"[:1024]
             if task.started_ms is None and end.started_ms:
                 task.started_ms = end.started_ms
             if task.stopping_ms is None:

@@ -8,10 +8,12 @@ from pathlib import Path
 from statewright.clock import Clock
 from statewright.config import Config
 from statewright.credentials import Issue, dummies
+from statewright.functions.workers.ray_link import RayLink
 from statewright.jobs.batch_jobs import BatchJobs
 from statewright.jobs.containers import Machine
 from statewright.jobs.ecs_tasks import Tasks
-from statewright.jobs.processes import Processes
+from statewright.jobs.processes import Processes, Running
+from statewright.jobs.ray_processes import RayProcesses
 from statewright.jobs.runner import OUTPUT
 from statewright.stores.store import Store
 
@@ -20,7 +22,8 @@ class Jobs:
     """All jobs of one store.
 
     `folder` is for the output and exit codes of their processes; without one they end with the server. `endpoint`
-    returns the server's address, `issue` issues credentials of the roles of jobs.
+    returns the server's address, `issue` issues credentials of the roles of jobs. `ray` is the link to the Ray cluster
+    that processes run on, `None` for this machine; with `owns_ray` it is closed at the end.
     """
 
     def __init__(
@@ -31,10 +34,17 @@ class Jobs:
         folder: Path | None,
         endpoint: Callable[[], str],
         issue: Issue = dummies,
+        ray: RayLink | None = None,
+        *,
+        owns_ray: bool = False,
     ) -> None:
-        self._processes = Processes(clock, folder.resolve() if folder is not None else None)
+        root = folder.resolve() if folder is not None else None
+        self.ray = ray
+        self._owns_ray = owns_ray
+        self._processes: Running = Processes(clock, root) if ray is None else RayProcesses(clock, root, ray)
         self._on_end: list[Callable[[str], None]] = []
-        machine = Machine(config, endpoint, issue)
+        address = endpoint if ray is None else lambda: ray.settings.endpoint or endpoint()
+        machine = Machine(config, address, issue, is_on_ray=ray is not None)
         self.tasks = Tasks(store.catalogue, self._processes, machine, clock, config, self._ended)
         self.batch = BatchJobs(store.catalogue, self._processes, machine, clock, config, self._ended)
 
@@ -52,6 +62,8 @@ class Jobs:
         await self.tasks.stop()
         await self.batch.stop()
         await self._processes.close()
+        if self.ray is not None and self._owns_ray:
+            self.ray.close()
 
     def output(self, place: str) -> Path:
         """The file with what the process of a place has written, which is absent before it begins."""

@@ -21,12 +21,13 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Final, TypeVar, TypeVarTuple
+from typing import Final, Protocol, TypeVar, TypeVarTuple
 
 from statewright.clock import BusyToken, Clock, Timer
 from statewright.files.data_folder import users_mask
 from statewright.jobs import runner
 from statewright.payload import Json, JsonMapping
+from statewright.settings.server import RayNeeds
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -43,7 +44,11 @@ log = logging.getLogger("statewright.jobs")
 
 @dataclass(frozen=True, slots=True)
 class ProcessRequest:
-    """A process to run. `kill` is a command that ends what signals do not reach: the container of an engine."""
+    """A process to run. `kill` is a command that ends what signals do not reach: the container of an engine.
+
+    On Ray, `env` and `cwd` are added to those of the node, `needs` is its place, and with `cwd_of`, an image, the
+    folder `cwd` must be there.
+    """
 
     argv: Sequence[str]
     env: Mapping[str, str]
@@ -51,6 +56,8 @@ class ProcessRequest:
     stop_seconds: float = 30
     timeout_seconds: float | None = None
     kill: Sequence[str] | None = None
+    needs: RayNeeds | None = None
+    cwd_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +75,32 @@ class End:
 
 
 OnEnd = Callable[[End], None]
+Made = Callable[[Path], ProcessRequest]
+"""Makes a request from the process's own folder. Raises: OSError if there can be none."""
+
+
+class Running(Protocol):
+    """Runs the processes of jobs, each in a folder of its own: here (`Processes`), or on Ray (`RayProcesses`)."""
+
+    def folder(self, place: str) -> Path:
+        """The folder of a process."""
+
+    async def start(self, place: str, request: Made | None, on_end: OnEnd, *, born_ms: int = 0) -> bool:
+        """Start the process of a place, or recover one that was started before; return True if it runs.
+
+        `request` is called with the process's own folder; without it nothing is started, and a process that is not
+        found has vanished. `on_end` is called once, from the loop, also for a process that has ended meanwhile.
+        `born_ms` is when its task or job was made.
+        """
+
+    async def stop(self, place: str) -> None:
+        """End a process: SIGTERM, and SIGKILL after its grace. One that has not started never will."""
+
+    async def remove(self, place: str) -> None:
+        """Delete the folder of a process that has ended, or of a whole job."""
+
+    async def close(self) -> None:
+        """Release the processes: they continue, to be found by the next server; those tied to this one end."""
 
 
 @dataclass(slots=True)
@@ -104,12 +137,8 @@ class Processes:
             self._temporary = Path(tempfile.mkdtemp(prefix="statewright-jobs-"))
         return self._temporary / place
 
-    async def start(self, place: str, request: Callable[[Path], ProcessRequest] | None, on_end: OnEnd) -> bool:
-        """Start the process of a place, or recover one that was started before; return True if it runs.
-
-        `request` is called with the process's own folder; without it nothing is started, and a process that is not
-        found has vanished. `on_end` is called once, from the loop, also for a process that has ended meanwhile.
-        """
+    async def start(self, place: str, request: Made | None, on_end: OnEnd, *, born_ms: int = 0) -> bool:  # noqa: ARG002
+        """See `Running.start`."""
         if place in self._watches:
             return True
         folder = self.folder(place)
@@ -176,7 +205,7 @@ class Processes:
 
     # -------------------------------------------------------------- runners
 
-    def _spawn(self, folder: Path, request: Callable[[Path], ProcessRequest]) -> tuple[subprocess.Popen[bytes], int]:
+    def _spawn(self, folder: Path, request: Made) -> tuple[subprocess.Popen[bytes], int]:
         work = folder / "work"
         work.mkdir(parents=True, exist_ok=True)
         told = {**asdict(request(work)), "tied": self.root is None, "umask": users_mask()}

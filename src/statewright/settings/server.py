@@ -107,14 +107,15 @@ ORIGIN: Final = re.compile(r"https?://([^/@:\[\]]+|\[[0-9a-fA-F:.]+\])(?::[0-9]{
 class JobSettings:
     """How ECS tasks and Batch jobs run.
 
-    `engine` is a container engine's command; empty, and the commands of containers run on this machine, in the folder
-    that `images` has for their image, or in one of their own. `slots` is how many Batch jobs run at once; 0 means one
-    for each processor, at least two.
+    `engine` is a container engine's command; empty, and the commands of containers run as processes, in the folder
+    that `images` has for their image, or in one of their own. `backend`, one of `BACKENDS`, is the place of these
+    processes. `slots` is how many Batch jobs run at once; 0 means one for each processor, at least two, and on Ray 100.
     """
 
     engine: str = ""
     slots: int = 0
     images: Mapping[str, str] = field(default_factory=dict)
+    backend: str = "local"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,17 +133,20 @@ class HttpSettings:
 def checked_jobs(reader: Reader, value: object) -> JobSettings:
     """`[jobs]`. Raises: ConfigError."""
     table = reader.table(("jobs",), value, ("engine", "slots", "images", "backend"))
-    if table.get("backend", "local") != "local":
-        reader.refuse(
-            ("jobs", "backend"), 'must be "local": ECS tasks and Batch jobs do not run on Ray in this version, only '
-            'functions do (backend = "ray" under [functions])',
-        )  # fmt: skip
+    backend = reader.text(("jobs", "backend"), table.get("backend", "local"))
+    if backend not in BACKENDS:
+        reader.refuse(("jobs", "backend"), f"must be one of {', '.join(BACKENDS)}")
     engine = reader.text(("jobs", "engine"), table.get("engine", ""), 'a command such as "docker"')
+    if engine and backend == "ray":
+        reader.refuse(
+            ("jobs", "engine"), 'cannot be used with backend = "ray": Ray nodes run the commands of containers as '
+            "processes, and no images",
+        )  # fmt: skip
     slots = table.get("slots", 0)
     if isinstance(slots, bool) or not isinstance(slots, int) or slots < 0:
         reader.refuse(("jobs", "slots"), "must be a whole number; 0 means one per processor")
     images = reader.texts(("jobs", "images"), table.get("images", {}))
-    return JobSettings(engine, slots, images)
+    return JobSettings(engine, slots, images, backend)
 
 
 def checked_http(reader: Reader, value: object) -> HttpSettings:
@@ -169,7 +173,7 @@ def _networks(reader: Reader, keys: Keys, value: object, example: str) -> list[s
 # ---------------------------------------------------------------------- Ray
 
 BACKENDS: Final = ("local", "ray")
-"""Places of handlers: processes of this machine, or those of a Ray cluster."""
+"""Places of handlers and jobs: processes of this machine, or those of a Ray cluster."""
 DEFAULT_FOLDER: Final = "/tmp/statewright-ray"
 _ADDRESS: Final = re.compile(r"auto|local|(ray://)?([A-Za-z0-9._-]+|\[[0-9a-fA-F:.]+\]):[0-9]{1,5}")
 _NEEDS: Final = ("num_cpus", "num_gpus", "memory", "resources")
@@ -188,7 +192,7 @@ class RayNeeds:
 
 @dataclass(frozen=True, slots=True)
 class RaySettings:
-    """The cluster, and the needs of functions by name; `needs` are those of all others.
+    """The cluster, and the needs of functions by name; `needs` are those of all others, and of jobs that say none.
 
     `address` is `auto` (the cluster of this machine), `local` (one that ends with the server), `HOST:PORT` or
     `ray://HOST:PORT`. `python` is the interpreter that has Ray; empty for the server's own. `folder` is where nodes

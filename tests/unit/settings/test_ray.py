@@ -29,7 +29,8 @@ def test_a_ray_cluster():
     assert (found.ray.address, found.ray.endpoint) == ("ray://head.example:10001", "http://10.0.0.5:4566")
     assert found.ray.needs_of("other") == RayNeeds(0.5, resources={"disk": 1.0})
     assert found.ray.needs_of("score") == RayNeeds(0.5, 1.0, 2048)
-    assert parse_config("").functions.backend == "local"
+    assert (parse_config("").functions.backend, parse_config("").jobs.backend) == ("local", "local")
+    assert parse_config('[jobs]\nbackend = "ray"').jobs.backend == "ray"
 
 
 @pytest.mark.parametrize(
@@ -37,7 +38,8 @@ def test_a_ray_cluster():
     [
         ('[functions]\nbackend = "dask"', "2:", "must be one of local, ray"),
         ('[functions]\nbackend = "ray"\nisolation = "namespaces"', "3:", "not fenced by namespaces"),
-        ('[jobs]\nbackend = "ray"', "2:", "ECS tasks and Batch jobs do not run on Ray in this version"),
+        ('[jobs]\nbackend = "kubernetes"', "2:", "must be one of local, ray"),
+        ('[jobs]\nbackend = "ray"\nengine = "docker"', "3:", "and no images"),
         ('[ray]\naddress = "somewhere"', "2:", 'must be "auto", "local", "HOST:PORT" or "ray://HOST:PORT"'),
         ('[ray]\naddress = "head:65536"', "2:", 'must be "auto", "local", "HOST:PORT" or "ray://HOST:PORT"'),
         ('[ray]\nendpoint = "http://10.0.0.7:65536"', "2:", "must be an address such as"),

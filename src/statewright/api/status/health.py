@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from statewright import __version__
-from statewright.api.lambda_.service import build_event_sources, build_functions
+from statewright.api.ecs.service import found_ray
+from statewright.api.lambda_.service import build_event_sources
 from statewright.api.logs.service import build_log_sender
 from statewright.api.operations import App, registered
 from statewright.api.services import BY_NAME
@@ -40,9 +41,9 @@ def document(
 def _of_parts(app: App) -> Iterable[tuple[str, Json]]:
     """The states of those parts that were built."""
     made = app.services.make
-    functions = made.found(build_functions)
-    if functions is not None and functions.invoker.ray is not None:
-        yield "ray", functions.invoker.ray.status.shown()
+    ray = found_ray(made)
+    if ray is not None:
+        yield "ray", ray.status.shown()
     sender = made.found(build_log_sender)
     if sender is not None:
         yield "log_export", sender.state

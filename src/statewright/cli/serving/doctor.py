@@ -95,6 +95,8 @@ def examine(data: Path, settings: str | None, endpoint: str | None) -> Iterator[
         yield check_settings(config, settings)
         yield check_credentials(config, Path(settings or SETTINGS_FILE))
         yield check_isolation(config)
+        if config.jobs.backend == "ray":
+            yield check_jobs(config)
         yield check_node_sdk(config, data)
         yield check_policies()
     yield check_environment()
@@ -332,6 +334,17 @@ def check_isolation(config: Config) -> Check:
     return Check("isolation", "note" if found.reason else "ok", words, facts=facts)
 
 
+def check_jobs(config: Config) -> Check:
+    """Check that jobs can run on Ray, as the settings say."""
+    from statewright.functions.workers.ray_link import NoRay, check_installed
+
+    try:
+        check_installed(config.ray)
+    except NoRay as problem:
+        return Check("jobs", "problem", str(problem))
+    return Check("jobs", "ok", f"ECS tasks and Batch jobs run on the Ray cluster at {config.ray.address}")
+
+
 def check_node_sdk(config: Config, data: Path) -> Check:
     """Look for Node.js and the SDK for JavaScript, which the cloud's Node.js runtimes bring."""
     import shutil
@@ -418,9 +431,9 @@ def check_lagging(found: list[dict[str, Any]]) -> Check:
 
 
 def check_ray(found: dict[str, Any]) -> Check:
-    """The Ray cluster on which the server runs handlers."""
+    """The Ray cluster on which the server runs handlers or jobs."""
     if found["state"] == "lost":
-        hint = "invocations fail until it is back; the server tries again by itself"
+        hint = "invocations fail and jobs wait until it is back; the server tries again by itself"
         return Check("ray", "problem", found.get("problem", "the Ray cluster is lost"), hint, found)
     if found["state"] != "connected":
         return Check("ray", "note", f"the server connects to the Ray cluster at {found['address']}", facts=found)

@@ -9,8 +9,8 @@ Rules:
 3. Ray repeats nothing: an actor that is lost takes the invocation under way with it, and the server is given the
    reason. A node that does not answer for `SILENT_SECONDS` is lost, whether Ray has noticed or not.
 
-`Bridge` knows Ray only as a `Cluster` (`ray_cluster.py` has the real one), so that tests need no Ray. Uses the standard
-library alone.
+`Bridge` knows Ray only as a `Cluster` (`ray_actors.py`; `ray_cluster.py` has the real one), so that tests need no Ray.
+The jobs that it watches are in `ray_bridge_jobs.py`. Uses the standard library alone.
 """
 
 from __future__ import annotations
@@ -24,9 +24,11 @@ import socket
 import struct
 import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
+
+from ray_actors import Actor, Cluster, Lost, Message, Reply, Unreachable  # type: ignore[import-not-found]
+from ray_bridge_jobs import Jobs  # type: ignore[import-not-found]
 
 LENGTH: Final = struct.Struct(">I")
 HEAD: Final = struct.Struct(">II")
@@ -46,61 +48,6 @@ CONNECT_SECONDS: Final = 60.0
 """How long connecting may take, which loads Ray first."""
 END_SECONDS: Final = 7.0
 """How long an actor may take to end its worker, beside the grace."""
-
-Message = dict[str, Any]
-Reply = tuple[bytes, bytes, "Message | None"]
-
-
-class Lost(Exception):
-    """Raised when an actor, its node or the cluster is gone; the text says which."""
-
-
-class Unreachable(Exception):
-    """Raised when the cluster cannot be used; the text says why, for the operator."""
-
-
-class Actor(Protocol):
-    """A `ray_host.Host` somewhere in the cluster. Raises (all methods but `kill`): Lost."""
-
-    async def place(self) -> str:
-        """Wait until the actor has a place; return its node."""
-
-    async def start(self, message: Message, parcels: list[str]) -> Reply:
-        """Start its worker; `parcels` are names that `Cluster.keep` was given."""
-
-    async def call(self, frame: bytes) -> Reply:
-        """Run an invocation."""
-
-    async def read(self) -> bytes:
-        """The output so far."""
-
-    async def end(self, grace_seconds: float) -> Reply:
-        """End its worker."""
-
-    async def ping(self) -> None:
-        """Answer."""
-
-    def kill(self) -> None:
-        """End the actor at once; harmless when repeated."""
-
-
-class Cluster(Protocol):
-    """A Ray cluster."""
-
-    async def connect(self) -> None:
-        """Connect. Raises: Unreachable."""
-
-    async def look(self) -> Message:
-        """Living nodes, and CPUs of all together: `nodes`, `cpus`. Raises: Unreachable."""
-
-    def lacks(self, needs: Mapping[str, Any]) -> str:
-        """Why no living node could ever have a place for a worker; empty if one could."""
-
-    def keep(self, name: str, data: bytes) -> None:
-        """Offer a parcel to the nodes."""
-
-    def actor(self, needs: Mapping[str, Any]) -> Actor:
-        """Make an actor, which waits for its place. Raises: Unreachable."""
 
 
 class Worker:
@@ -134,6 +81,7 @@ class Bridge:
         self._last_look: Message = {}
         self._pings: dict[str, asyncio.Task[None]] = {}
         self._sending: list[bytes] = []
+        self._jobs = Jobs(cluster, programs[0], self._connected, self._report)
         control.setblocking(False)
 
     async def serve(self) -> None:
@@ -143,6 +91,7 @@ class Bridge:
         done, _ = await asyncio.wait({receiving, watching}, return_when=asyncio.FIRST_COMPLETED)
         for task in (receiving, watching):
             task.cancel()
+        self._jobs.close()
         for worker in list(self._workers.values()):
             if worker.task is not None:
                 worker.task.cancel()
@@ -254,7 +203,8 @@ class Bridge:
             while True:
                 done, _ = await asyncio.wait({placing}, timeout=WAITING_AFTER_SECONDS)
                 if done:
-                    return placing.result()
+                    node: str = placing.result()
+                    return node
                 self._report({"did": "waiting", "worker": worker.number})
         finally:
             placing.cancel()
@@ -380,7 +330,11 @@ class Bridge:
                 self._execute(message)
 
     def _execute(self, message: Message) -> None:
-        if message["do"] == "spawn":
+        if "forget" in message:
+            self._jobs.forget(message["forget"], message["worker"])
+        elif "job" in message:
+            self._jobs.start(message["worker"], message["job"])
+        elif message["do"] == "spawn":
             channel, output, null = (self._descriptors.pop(0) for _ in range(3))
             os.close(null)
             link = socket.socket(fileno=channel)
@@ -388,8 +342,10 @@ class Bridge:
             os.set_blocking(output, False)
             worker = self._workers[message["worker"]] = Worker(message["worker"], link, output)
             worker.task = self._spawn(self._run(worker, message))
-        elif message["do"] == "end" and message["worker"] in self._workers:
+        elif message["worker"] in self._workers:
             self._spawn(self._end(self._workers[message["worker"]], message["grace_seconds"]))
+        else:
+            self._jobs.stop(message["worker"])
 
     async def _readable(self) -> None:
         loop = asyncio.get_running_loop()

@@ -16,7 +16,8 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 import ray_host  # type: ignore[import-not-found]
-from ray_bridge import Actor, Lost, Message, Reply, Unreachable  # type: ignore[import-not-found]
+import ray_job_host  # type: ignore[import-not-found]
+from ray_actors import Actor, JobActor, Lost, Message, Reply, Unreachable  # type: ignore[import-not-found]
 
 REACH_SECONDS: Final = 5.0
 """How long the port of a cluster may take to accept a connection."""
@@ -25,11 +26,13 @@ ASK_SECONDS: Final = 0.5
 THREADS: Final = 8
 """Methods of one actor that may run at the same time."""
 MIB: Final = 1024 * 1024
+NAMESPACE: Final = "statewright"
+"""Ray's namespace for the names of jobs."""
 _CURRENT: Final = Path(os.environ.get("RAY_TMPDIR", "/tmp"), "ray", "ray_current_cluster")
 
 
 class RayActor:
-    """See `ray_bridge.Actor`."""
+    """See `ray_actors.Actor`."""
 
     def __init__(self, cluster: RayCluster, handle: Any) -> None:
         self._cluster = cluster
@@ -61,8 +64,38 @@ class RayActor:
             self._cluster.ray.kill(self._handle, no_restart=True)
 
 
+class RayJobActor:
+    """See `ray_actors.JobActor`."""
+
+    def __init__(self, cluster: RayCluster, handle: Any) -> None:
+        self._cluster = cluster
+        self._handle = handle
+
+    async def place(self) -> str:
+        return str(await _answer(self._handle.node.remote()))
+
+    async def begin(self, order: Message, parcels: list[str]) -> Message | None:
+        references = [(name, [self._cluster.kept[name]]) for name in parcels]
+        end: Message | None = await _answer(self._handle.begin_with.remote(order, references))
+        return end
+
+    async def follow(self, offset: int, seconds: float) -> tuple[bytes, Message | None]:
+        found: tuple[bytes, Message | None] = await _answer(self._handle.follow.remote(offset, seconds))
+        return found
+
+    async def stop(self) -> None:
+        await _answer(self._handle.stop.remote())
+
+    async def clear(self) -> None:
+        await _answer(self._handle.clear.remote())
+
+    def kill(self) -> None:
+        with contextlib.suppress(Exception):
+            self._cluster.ray.kill(self._handle, no_restart=True)
+
+
 class RayCluster:
-    """See `ray_bridge.Cluster`."""
+    """See `ray_actors.Cluster`."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self._address: str = settings["address"]
@@ -70,6 +103,7 @@ class RayCluster:
         self._nodes: list[Mapping[str, Any]] = []
         self._head: tuple[str, int] | None = None
         self._host: Any = None
+        self._job_host: Any = None
         self.kept: dict[str, Any] = {}
         self.ray: Any = None
 
@@ -99,8 +133,10 @@ class RayCluster:
         if not is_local and not is_client:
             host, _, port = ray.get_runtime_context().gcs_address.rpartition(":")
             self._head = (host, int(port))
-        ray.cloudpickle.register_pickle_by_value(ray_host)
+        for module in (ray_host, ray_job_host):
+            ray.cloudpickle.register_pickle_by_value(module)
         self._host = ray.remote(_remote_host(ray))
+        self._job_host = ray.remote(_remote_job_host(ray))
 
     def _reason(self, problem: Exception) -> str:
         words = " ".join(str(problem).split())
@@ -152,18 +188,39 @@ class RayCluster:
         self.kept[name] = self.ray.put(data)
 
     def actor(self, needs: Mapping[str, Any]) -> Actor:
-        options: dict[str, Any] = {
-            "num_cpus": needs["num_cpus"], "num_gpus": needs["num_gpus"], "resources": dict(needs["resources"]),
-        }  # fmt: skip
-        if needs["memory"]:
-            options["memory"] = needs["memory"] * MIB
         try:
-            made = self._host.options(
-                max_restarts=0, max_task_retries=0, max_concurrency=THREADS, scheduling_strategy="SPREAD", **options
-            ).remote()
+            return RayActor(self, self._host.options(**_options(needs)).remote())
         except Exception as problem:
             raise Unreachable(self._reason(problem)) from None
-        return RayActor(self, made)
+
+    async def job(self, name: str, needs: Mapping[str, Any], *, is_kept: bool) -> JobActor:
+        options = _options(needs)
+        if is_kept:
+            options |= {"name": name, "namespace": NAMESPACE, "lifetime": "detached", "get_if_exists": True}
+        try:
+            # Ray registers a name before it answers.
+            return RayJobActor(self, await asyncio.to_thread(self._job_host.options(**options).remote))
+        except Exception as problem:
+            raise Unreachable(self._reason(problem)) from None
+
+    async def find(self, name: str) -> JobActor | None:
+        try:
+            return RayJobActor(self, await asyncio.to_thread(self.ray.get_actor, name, NAMESPACE))
+        except ValueError:
+            return None
+        except Exception as problem:
+            raise Unreachable(self._reason(problem)) from None
+
+
+def _options(needs: Mapping[str, Any]) -> dict[str, Any]:
+    """How Ray is to make an actor."""
+    options: dict[str, Any] = {
+        "num_cpus": needs["num_cpus"], "num_gpus": needs["num_gpus"], "resources": dict(needs["resources"]),
+        "max_restarts": 0, "max_task_retries": 0, "max_concurrency": THREADS, "scheduling_strategy": "SPREAD",
+    }  # fmt: skip
+    if needs["memory"]:
+        options["memory"] = needs["memory"] * MIB
+    return options
 
 
 def _current() -> str:
@@ -183,7 +240,7 @@ def _wanted(needs: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _remote_host(ray: Any) -> type:
-    """The class of the actors: `ray_host.Host`, with Ray's objects in place of bytes."""
+    """The class of the actors of functions: `ray_host.Host`, with Ray's objects in place of bytes."""
 
     class FunctionHost(ray_host.Host):  # type: ignore[misc]
         def node(self) -> str:
@@ -198,6 +255,23 @@ def _remote_host(ray: Any) -> type:
 
     FunctionHost.__name__ = FunctionHost.__qualname__ = "StatewrightFunction"
     return FunctionHost
+
+
+def _remote_job_host(ray: Any) -> type:
+    """The class of the actors of jobs: `ray_job_host.JobHost`, in the same way."""
+
+    class JobHost(ray_job_host.JobHost):  # type: ignore[misc]
+        def node(self) -> str:
+            """The address of its node, as a sign that it has a place."""
+            context = ray.get_runtime_context()
+            return f"{ray.util.get_node_ip_address()} ({context.get_node_id()[:8]})"
+
+        def begin_with(self, order: Message, references: list[tuple[str, list[Any]]]) -> Any:
+            """Start the process; a parcel is fetched only where this node does not have it."""
+            return self.begin(order, [(name, lambda held=held: ray.get(held[0])) for name, held in references])
+
+    JobHost.__name__ = JobHost.__qualname__ = "StatewrightJob"
+    return JobHost
 
 
 async def _answer(reference: Awaitable[Any]) -> Any:

@@ -144,7 +144,7 @@ class Host:
         for name, fetch in parcels:
             unpack(folder, name, fetch)
         programs = f"{folder}/{parcels[0][0]}"
-        self._processes = _module("processes", f"{programs}/processes.py")
+        self._processes = load("processes", f"{programs}/processes.py")
         self._memory_bytes = settings["memory_bytes"]
         level = self._level(settings["isolation"], folder, programs)
         os.makedirs(f"{folder}/tmp", mode=0o700, exist_ok=True)
@@ -370,7 +370,8 @@ def _kind_of(header: bytes) -> tuple[str, str]:
         return "", ""
 
 
-def _module(name: str, path: str) -> Any:
+def load(name: str, path: str) -> Any:
+    """A parcel's module, by its path."""
     spec = importlib.util.spec_from_file_location(f"statewright_{name}", path)
     assert spec is not None
     assert spec.loader is not None

@@ -127,11 +127,14 @@ class ForkServer:
         self,
         worker: int,
         message: JsonMapping,
-        descriptors: tuple[int, int, int],
+        descriptors: tuple[int, ...],
         on_started: Callable[[int], None],
         on_ended: Ended,
     ) -> None:
-        """Start a worker. `descriptors` are its socket, its output and the null device; the caller may close them."""
+        """Start a worker. `descriptors` are its socket, its output and the null device; the caller may close them.
+
+        A job has none: the bridge to Ray writes its output into a file.
+        """
         self._workers[worker] = on_ended
         self._on_started[worker] = on_started
         self._send({"do": "spawn", "worker": worker, **message}, [os.dup(number) for number in descriptors])

@@ -1,7 +1,8 @@
 """The server's link to a Ray cluster: the process of `runtimes/ray_bridge.py`, as a fork server that is started anew.
 
 Owns starting the process, and again after a pause when it or the cluster is gone; the last known state of the cluster;
-and the plans of workers on it. Ray is not imported here: a server without `backend = "ray"` never starts the process.
+the jobs that it runs, and the plans of workers on it. Ray is not imported here: a server without `backend = "ray"`
+never starts the process.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +23,7 @@ from statewright.clock import Clock, Timer
 from statewright.functions.records import Configuration
 from statewright.functions.runtimes import ray_parcels
 from statewright.functions.runtimes.ray_host import PATH_MARK
-from statewright.functions.workers.fork_servers import RUNTIMES, ForkServer, basic_environment
+from statewright.functions.workers.fork_servers import RUNTIMES, End, Ended, ForkServer, basic_environment
 from statewright.functions.workers.plans import Folders, Runtime
 from statewright.payload import JsonMapping, JsonObject
 from statewright.settings.server import RayNeeds, RaySettings
@@ -47,7 +49,7 @@ def check_installed(settings: RaySettings) -> None:
         return
     if importlib.util.find_spec("ray") is None:
         raise NoRay(
-            'handlers are to run on Ray (backend = "ray" under [functions]), which is not installed: '
+            'work is to run on Ray (backend = "ray" under [functions] or [jobs]), which is not installed: '
             'pip install "statewright[ray]"'
         )
 
@@ -57,7 +59,7 @@ class RayStatus:
     """The state of the cluster as the bridge reported it. `state` is `unused`, `connecting`, `connected` or `lost`.
 
     `problem` says why it is lost; `losses` counts the ends of connections, `invocations_lost` the invocations that a
-    lost actor, node or cluster took with it.
+    lost actor, node or cluster took with it, `jobs_lost` the processes of jobs.
     """
 
     address: str
@@ -68,6 +70,7 @@ class RayStatus:
     problem: str = ""
     losses: int = 0
     invocations_lost: int = 0
+    jobs_lost: int = 0
 
     def shown(self) -> JsonObject:
         """For `/health`."""
@@ -78,9 +81,13 @@ class RayStatus:
 
 
 class RayLink:
-    """The link of one system. `free_place` is called while a worker waits for a place that idle ones may hold."""
+    """The link of one system, for functions and jobs.
 
-    def __init__(self, clock: Clock, settings: RaySettings, free_place: Callable[[], None]) -> None:
+    `free_place` is called while a worker waits for a place that idle ones may hold. Functions add theirs; without it,
+    there are none.
+    """
+
+    def __init__(self, clock: Clock, settings: RaySettings, free_place: Callable[[], None] | None = None) -> None:
         self.status = RayStatus(settings.address)
         self.settings = settings
         self.programs = ray_parcels.programs()[0]
@@ -91,6 +98,9 @@ class RayLink:
         self._attempts = 0
         self._is_closed = False
         self._said = ""
+        self._has_jobs = False
+        self._job_numbers = count(-1, -1)
+        self._on_waiting: dict[int, Callable[[str], None]] = {}
 
     def start(self) -> None:
         """Connect, unless that is under way; harmless when repeated."""
@@ -100,12 +110,46 @@ class RayLink:
     def server(self) -> ForkServer:
         """The process that starts workers. Raises: OSError while the cluster is lost."""
         self.start()
-        if self._server is None:
+        if self._server is None or not self._server.is_alive:
             raise OSError(self.status.problem or "the Ray cluster is not connected")
         return self._server
 
+    def run_job(
+        self, job: JsonMapping, on_started: Callable[[], None], on_waiting: Callable[[str], None], on_ended: Ended
+    ) -> int:
+        """Have the bridge run a job, or find it; returns its number, for `stop_job`. Raises: OSError as `server`.
+
+        `job` is what `ray_bridge_jobs.Job` reads. `on_waiting` is called while it waits for a place, with the reason
+        if no living node can ever have one. `on_ended` is called once the job's folder has its end, or when the bridge
+        is gone.
+        """
+        self._has_jobs = True
+        server = self.server()
+        number = next(self._job_numbers)
+
+        def ended(end: End) -> None:
+            self._on_waiting.pop(number, None)
+            on_ended(end)
+
+        self._on_waiting[number] = on_waiting
+        server.spawn(number, {"job": job}, (), lambda _pid: on_started(), ended)
+        return number
+
+    def stop_job(self, number: int) -> None:
+        """Have the bridge end a job; harmless when it has ended."""
+        if self._server is not None:
+            self._server.end(number)
+
+    def forget_job(self, name: str, on_done: Callable[[str], None]) -> None:
+        """Have the bridge end the actor of a job whose end is known. Raises: OSError as `server`.
+
+        `on_done` is called with an empty text once it is ended, or with the reason why that is not known.
+        """
+        number = next(self._job_numbers)
+        self.server().spawn(number, {"forget": name}, (), lambda _pid: None, lambda end: on_done(end.problem))
+
     def close(self) -> None:
-        """End the process, and with it every worker."""
+        """End the process, and with it every worker; jobs that are kept go on."""
         self._is_closed = True
         if self._again is not None:
             self._again.cancel()
@@ -129,7 +173,11 @@ class RayLink:
     def _on_message(self, message: JsonMapping) -> None:
         status = self.status
         if message["did"] == "waiting":
-            self._free_place()
+            if self._free_place is not None:
+                self._free_place()
+            on_waiting = self._on_waiting.get(message["worker"])
+            if on_waiting is not None:
+                on_waiting(message["why"])
         elif message["did"] == "cluster":
             before, status.nodes, status.cpus = status.nodes, message["nodes"], message["cpus"]
             status.version = message["ray"]
@@ -156,7 +204,10 @@ class RayLink:
         pause_ms = PAUSES_MS[min(self._attempts, len(PAUSES_MS) - 1)]
         if status.problem != self._said:
             self._said = status.problem
-            log.warning("%s; invocations fail until it is back, and the server tries again", status.problem)
+            harm = ["invocations fail"] if self._free_place is not None else []
+            harm += ["jobs wait"] if self._has_jobs else []
+            words = " and ".join(harm) or "nothing can run"
+            log.warning("%s; %s until it is back, and the server tries again", status.problem, words)
         self._again = self._clock.call_at(self._clock.now_ms() + pause_ms, self._connect)
 
 

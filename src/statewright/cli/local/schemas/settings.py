@@ -60,9 +60,9 @@ def schema() -> JsonObject:
         ),
         "jobs": about(
             "How ECS tasks and Batch jobs run.",
-            record({"engine": TEXT, "slots": whole(), "images": TEXTS, "backend": one_of(["local"])}),
+            record({"engine": TEXT, "slots": whole(), "images": TEXTS, "backend": one_of(BACKENDS)}),
         ),
-        "ray": about("The Ray cluster on which handlers run, if the backend of functions is ray.", _ray()),
+        "ray": about("The Ray cluster on which handlers or jobs run, if their backend is ray.", _ray()),
         "http": about("Exceptions to what is refused over HTTP.", record({"origins": NAMES, "allow": NAMES})),
         "console": about(
             "Who has to sign in to the console, and what it shows of payloads.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from statewright.config import Config, FunctionSettings
 from statewright.functions.workers import ray_link
 from statewright.functions.workers.fork_servers import RUNTIMES
 from statewright.settings.server import RayNeeds, RaySettings
+from tests.unit.functions.workers.ray import fake_job_host
 
 FAKE = Path(__file__).with_name("fake_bridge.py")
 
@@ -44,9 +46,15 @@ def fake_ray(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, silent_seconds: fl
     monkeypatch.setattr(ray_link, "BRIDGE", FAKE)
     monkeypatch.setattr(ray_link, "PAUSES_MS", (50,))
     ray = FakeRay(tmp_path / "cluster.json", tmp_path / "ray")
-    for name, value in (("STATE", ray.file), ("RUNTIMES", RUNTIMES), ("SILENT_SECONDS", silent_seconds)):
+    # Paths of sockets must be short.
+    jobs = Path(tempfile.mkdtemp(prefix="j", dir="/tmp"))
+    given = {"STATE": ray.file, "RUNTIMES": RUNTIMES, "SILENT_SECONDS": silent_seconds, "JOBS": jobs}
+    for name, value in given.items():
         monkeypatch.setenv(f"RAY_FAKE_{name}", str(value))
     ray.become({"a": 2, "b": 2})
     yield ray
+    for job in jobs.iterdir():
+        fake_job_host.kill(job)
+    jobs.rmdir()
     for folder, _, _ in os.walk(ray.folder):
         Path(folder).chmod(0o700)

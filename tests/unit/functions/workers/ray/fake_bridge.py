@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import json
 import os
 import socket
@@ -18,14 +19,19 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, os.environ["RAY_FAKE_RUNTIMES"])
+sys.path.insert(0, str(Path(__file__).parent))
 
+import fake_job_host  # type: ignore[import-not-found]
 import ray_bridge  # type: ignore[import-not-found]
+import ray_bridge_jobs  # type: ignore[import-not-found]
 import ray_host  # type: ignore[import-not-found]
 import ray_parcels  # type: ignore[import-not-found]
 
 LOOK_SECONDS = 0.02
 ray_bridge.LOOK_SECONDS = 0.1
-ray_bridge.SILENT_SECONDS = float(os.environ["RAY_FAKE_SILENT_SECONDS"])
+ray_bridge.SILENT_SECONDS = ray_bridge_jobs.SILENT_SECONDS = float(os.environ["RAY_FAKE_SILENT_SECONDS"])
+ray_bridge_jobs.FOLLOW_SECONDS = 0.5
+ray_bridge_jobs.WAITING_EVERY_SECONDS = 0.05
 
 
 class FakeActor:
@@ -47,11 +53,10 @@ class FakeActor:
 
     async def place(self) -> Any:
         while not self.is_lost.done():
-            for name, resources in self.cluster.state["nodes"].items():
-                taken = sum(actor.needs["num_cpus"] for actor in self.cluster.actors if actor.node == name)
-                if taken + self.needs["num_cpus"] <= resources["CPU"]:
-                    self.node = name
-                    return name
+            node = self.cluster.free_node(self.needs)
+            if node:
+                self.node = node
+                return node
             await asyncio.sleep(LOOK_SECONDS)
         raise ray_bridge.Lost("it was ended")
 
@@ -82,9 +87,67 @@ class FakeActor:
                 self.host._control.shutdown(socket.SHUT_RDWR)
 
 
+class FakeJobActor:
+    """An actor of a job: a process of its own, as it outlives the bridge. Its folder below `jobs` is the name."""
+
+    def __init__(self, cluster: FakeCluster, folder: Path, needs: Mapping[str, Any] | None) -> None:
+        self.cluster = cluster
+        self.folder = folder
+        self.needs = needs
+        self.is_killed = False
+
+    def note(self) -> Any:
+        return json.loads((self.folder / "placed.json").read_text())
+
+    async def _ask(self, method: str, *arguments: Any) -> Any:
+        task = asyncio.ensure_future(asyncio.to_thread(fake_job_host.ask, self.folder, method, arguments))
+        while True:
+            await asyncio.wait({task}, timeout=LOOK_SECONDS)
+            node = (self.note() if (self.folder / "placed.json").exists() else {}).get("node")
+            if node in self.cluster.state["silent"]:
+                continue
+            if node not in self.cluster.state["nodes"]:
+                self.kill()
+                raise ray_bridge.Lost(f"the node {node} is gone" if node else "it was ended")
+            if task.done():
+                try:
+                    return task.result()
+                except (OSError, EOFError) as problem:
+                    raise ray_bridge.Lost(f"the actor is gone ({type(problem).__name__})") from None
+
+    async def place(self) -> Any:
+        while not self.is_killed:
+            if (self.folder / "placed.json").exists():
+                await self._ask("ping")
+                return self.note()["node"]
+            node = self.cluster.free_node(self.needs)
+            if node:
+                note = {"node": node, "cpus": self.needs["num_cpus"]}  # type: ignore[index]
+                await asyncio.to_thread(fake_job_host.start, self.folder, note)
+            await asyncio.sleep(LOOK_SECONDS)
+        raise ray_bridge.Lost("it was ended")
+
+    async def begin(self, order: Any, parcels: list[str]) -> Any:
+        return await self._ask("begin", order, [(name, self.cluster.kept[name]) for name in parcels])
+
+    async def follow(self, offset: int, seconds: float) -> Any:
+        return await self._ask("follow", offset, seconds)
+
+    async def stop(self) -> None:
+        await self._ask("stop")
+
+    async def clear(self) -> None:
+        await self._ask("clear")
+
+    def kill(self) -> None:
+        self.is_killed = True
+        fake_job_host.kill(self.folder)
+
+
 class FakeCluster:
     def __init__(self, path: str) -> None:
         self.path = Path(path)
+        self.jobs = Path(os.environ["RAY_FAKE_JOBS"])
         self.actors: list[FakeActor] = []
         self.kept: dict[str, bytes] = {}
         self.state: dict[str, Any] = {}
@@ -115,6 +178,28 @@ class FakeCluster:
         if any(needs["num_cpus"] <= one["CPU"] for one in self.state["nodes"].values()):
             return ""
         return f"no node of the Ray cluster has CPU = {needs['num_cpus']:g}"
+
+    def free_node(self, needs: Any) -> str:
+        """A node with room for an actor; empty if none has."""
+        taken = [(actor.node, actor.needs["num_cpus"]) for actor in self.actors]
+        for note in self.jobs.glob("*/placed.json"):
+            with contextlib.suppress(OSError, ValueError):
+                placed = json.loads(note.read_text())
+                taken.append((placed["node"], placed["cpus"]))
+        for name, resources in self.state["nodes"].items():
+            if sum(cpus for node, cpus in taken if node == name) + needs["num_cpus"] <= resources["CPU"]:
+                return str(name)
+        return ""
+
+    def _folder(self, name: str) -> Path:
+        return self.jobs / hashlib.sha256(name.encode()).hexdigest()[:12]
+
+    async def job(self, name: str, needs: Mapping[str, Any], *, is_kept: bool) -> FakeJobActor:
+        return FakeJobActor(self, self._folder(name), needs)
+
+    async def find(self, name: str) -> FakeJobActor | None:
+        folder = self._folder(name)
+        return FakeJobActor(self, folder, None) if (folder / "placed.json").exists() else None
 
     def keep(self, name: str, data: bytes) -> None:
         if self.state["full"]:

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from statewright.cli.serving.doctor import check_isolation, check_ray
+from statewright.cli.serving.doctor import check_isolation, check_jobs, check_ray
 from statewright.config import Config, FunctionSettings
 from statewright.functions.workers.fork_servers import RUNTIMES
 from statewright.functions.workers.isolation import CannotIsolate
 from statewright.functions.workers.ray_link import NoRay
 from statewright.hosting.setup import isolate
-from statewright.settings.server import RaySettings
+from statewright.settings.server import JobSettings, RaySettings
 from tests.unit.functions.workers.ray.bench import FakeRay
 
 
@@ -37,6 +37,15 @@ def test_a_server_without_ray_does_not_start():
         isolate(on_ray())
     found = check_isolation(on_ray())
     assert (found.status, "is not installed" in found.message) == ("problem", True)
+
+
+@pytest.mark.usefixtures("without_ray")
+def test_a_server_of_jobs_without_ray_does_not_start():
+    config = Config(jobs=JobSettings(backend="ray"))
+    with pytest.raises(NoRay, match=r"work is to run on Ray .* which is not installed"):
+        isolate(config)
+    assert check_jobs(config).status == "problem"
+    assert check_jobs(Config(jobs=JobSettings(backend="ray"), ray=RaySettings(python=sys.executable))).status == "ok"
 
 
 def test_an_interpreter_that_is_none_is_refused_at_the_start():
@@ -70,7 +79,7 @@ class FakeModule(SimpleNamespace):
 def cluster_module(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The module that knows Ray, in this process."""
     monkeypatch.syspath_prepend(str(RUNTIMES))
-    names = ("ray_cluster", "ray_bridge", "ray_host")
+    names = ("ray_cluster", "ray_actors", "ray_host", "ray_job_host")
     yield importlib.import_module("ray_cluster")
     for name in names:
         sys.modules.pop(name, None)
@@ -92,7 +101,7 @@ def test_a_cluster_that_refuses_is_named(cluster_module, monkeypatch, problem, w
         listening = await asyncio.start_server(lambda _reader, writer: writer.close(), "127.0.0.1", 0)
         port = listening.sockets[0].getsockname()[1]
         cluster = cluster_module.RayCluster({"address": f"127.0.0.1:{port}"})
-        with pytest.raises(sys.modules["ray_bridge"].Unreachable) as refused:
+        with pytest.raises(sys.modules["ray_actors"].Unreachable) as refused:
             await cluster.connect()
         listening.close()
         return str(refused.value)
@@ -108,7 +117,7 @@ def test_an_address_where_nothing_listens_is_refused_at_once(cluster_module, mon
         port = listening.sockets[0].getsockname()[1]
         listening.close()
         await listening.wait_closed()
-        with pytest.raises(sys.modules["ray_bridge"].Unreachable) as refused:
+        with pytest.raises(sys.modules["ray_actors"].Unreachable) as refused:
             await cluster_module.RayCluster({"address": f"ray://127.0.0.1:{port}"}).connect()
         return str(refused.value)
 
