@@ -113,14 +113,14 @@ $(NODE_CLIENTS)/.ready: tests/clients/node/package.json tests/clients/node/packa
 
 test: $(READY) $(NODE)/.ready $(CONSOLE)/.ready lint ## Run ruff, mypy and the quick tests, of every kind
 	@$(if $(COVERAGE),rm -f .coverage,true)
-	@$(PYTEST) -n logical --maxprocesses=8 -m "not slow" $(MEASURE)
+	@$(PYTEST) -n auto --maxprocesses=8 -m "not slow" $(MEASURE)
 
 test-slow: $(READY) $(NODE)/.ready $(CLIENTS)/.ready $(SAM)/.ready $(RAY)/.ready $(NODE_CLIENTS)/.ready $(CONSOLE)/.ready ## Run what `test` leaves out: kill storms, real clients, reference systems in real time, thousands of seeds
-	@STATEWRIGHT_TEST_THOROUGH=1 $(PYTEST) -n logical --maxprocesses=8 -m "slow or scaled" $(MEASURE) $(if $(COVERAGE),--cov-append)
+	@STATEWRIGHT_TEST_THOROUGH=1 $(PYTEST) -n auto --maxprocesses=8 -m "slow or scaled" $(MEASURE) $(if $(COVERAGE),--cov-append)
 	@$(if $(COVERAGE),$(BIN)/python -m coverage json -q -o coverage.json && $(BIN)/python -m tests.coverage_gate coverage.json,true)
 
 test-cells: $(READY) $(NODE)/.ready ## Run the tests of executions on engines of four cells
-	@STATEWRIGHT_TEST_CELLS=4 $(PYTEST) -n logical --maxprocesses=8 -m "not slow" tests/unit/engine tests/unit/api \
+	@STATEWRIGHT_TEST_CELLS=4 $(PYTEST) -n auto --maxprocesses=8 -m "not slow" tests/unit/engine tests/unit/api \
 	  tests/unit/integrations tests/unit/virtual tests/simulation tests/conformance
 
 test-all: ## Run every check and test, and hold the coverage gate
@@ -131,14 +131,14 @@ test-all: ## Run every check and test, and hold the coverage gate
 check: $(READY) $(NODE)/.ready ## Run ruff, mypy and the quick tests of one package: make check PKG=queues
 	@$(if $(PKG),true,echo "Which package? make check PKG=queues"; exit 2)
 	@$(MAKE) --no-print-directory lint
-	@$(PYTEST) -n logical --maxprocesses=8 -m "not slow" $$($(BIN)/python -m tests.belonging $(PKG))
+	@$(PYTEST) -n auto --maxprocesses=8 -m "not slow" $$($(BIN)/python -m tests.belonging $(PKG))
 
 test-python: ## Run the quick unit tests, and those of isolation, on another Python: make test-python PYTHON=python3.13
 	@found=$$(.ci/find-python $(PYTHON)) && \
 	  $(MAKE) --no-print-directory VENV=$(VENV)/$(notdir $(PYTHON)) PYTHON="$$found" unit
 
 unit: $(READY) $(NODE)/.ready
-	@$(PYTEST) -n logical --maxprocesses=8 -m "not slow" tests/unit tests/property tests/attack/test_isolation.py
+	@$(PYTEST) -n auto --maxprocesses=8 -m "not slow" tests/unit tests/property tests/attack/test_isolation.py
 
 conformance: $(READY) ## Run recordings of the service against a server, or a cluster: make conformance NODES=3 (needs STATEWRIGHT_CASES)
 	@$(BIN)/python -m tests.conformance.over_http $(if $(NODES),--nodes $(NODES)) $(OPTIONS)

@@ -51,6 +51,11 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.basetemp = str(folder / "run")
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than there are processors: many tests wait for a server, a worker or a database meanwhile."""
+    return (os.cpu_count() or 1) + 1
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Delete them, but for those of a run that has failed, which the next run deletes."""
