@@ -161,6 +161,10 @@ class InUse(Unavailable):
     """Another process has the store."""
 
 
+class NewerStore(StoreError):
+    """The store has the tables of a newer version of the program."""
+
+
 class ElsewhereError(StoreError):
     """An execution is in a cell that another engine has, or has to be started there; `shard` is the cell's."""
 

@@ -167,15 +167,74 @@ def test_a_process_whose_name_was_taken_has_lost_everything(address, nodes):
     assert rows(address, "SELECT incarnation FROM node") == [("another",)]
 
 
-def test_a_live_node_of_another_format_is_named(address, nodes):
-    alice = nodes("alice")
-    rows(address, "UPDATE node SET format = 2")
-    bob = Membership(address, place_of(address), name="bob", url="http://bob")
-    with pytest.raises(StoreError, match=r"the node alice at http://alice has format 2 .* this program has 1"):
-        bob.join()
-    kill(address, alice)
-    nodes("carol")
-    assert {node.name for node in nodes("dora").look().nodes if node.is_live} == {"carol", "dora"}
+# Formats
+
+TWO = range(1, 3)
+"""Formats that the next version of the program knows."""
+
+
+def format_of(address: str) -> object:
+    [(found,)] = rows(address, "SELECT format FROM cluster")
+    return found
+
+
+def renewed(address: str, node: Membership) -> None:
+    """Wait for the next renewal of a node that has begun by now."""
+    rows(address, f"UPDATE node SET lease_until_ms = 1 WHERE incarnation = '{node.incarnation}'")
+    node._wake.set()
+    until(lambda: rows(address, f"SELECT 1 FROM node WHERE name = '{node.name}' AND lease_until_ms > 1"))
+
+
+def test_a_cluster_has_the_newest_format_that_all_know(address, nodes):
+    old, new = nodes("old"), nodes("new", formats=TWO)
+    assert (new.take([A]), old.take([B])) == ([A], [B])
+    for node in (old, new):
+        renewed(address, node)
+        assert node.format == 1
+    assert format_of(address) == 1
+    old.leave()
+    new._wake.set()
+    until(lambda: new.format == 2)
+    # Also for nodes of the newer version alone.
+    assert nodes("newer", formats=range(1, 4)).format == 2
+    assert nodes("other", formats=TWO).take([C]) == [C]
+
+
+def test_a_new_cluster_begins_with_the_newest_format(address, nodes):
+    new = nodes("new", formats=TWO)
+    assert format_of(address) == 2
+    until(lambda: new.format == 2)
+
+
+def test_a_program_that_does_not_know_the_format_is_refused(address, nodes):
+    nodes("new", formats=TWO).leave()
+    for formats, sentence in (
+        (range(1, 2), "has gone on to format 2, this program knows formats up to 1: run the newer version"),
+        (range(3, 4), "still has format 2, this program knows formats from 3 on: run a version in between"),
+    ):
+        refused = Membership(address, place_of(address), name="bob", url="http://bob", formats=formats)
+        with pytest.raises(StoreError, match=sentence):
+            refused.join()
+    assert format_of(address) == 2
+
+
+def test_a_node_that_slept_while_the_format_was_raised_has_lost_everything(address, nodes):
+    old, new = nodes("old"), nodes("new", formats=TWO)
+    old.take([A])
+    freeze(old)
+    run_out(address, old)
+    new._wake.set()
+    until(lambda: format_of(address) == 2)
+    # Though neither its name nor its cell was taken meanwhile.
+    assert old.take([B]) == []
+    with pytest.raises(OwnershipLost):
+        old.home(1)
+    assert old._renew() == [A]
+    old._close()
+    assert (old.held(), new.take(EVERY)) == ({}, sorted(EVERY))
+    for call in (old.check, lambda: old.take([C])):
+        with pytest.raises(OwnershipLost, match="went on to format 2 while the node old did not answer"):
+            call()
 
 
 # Cells

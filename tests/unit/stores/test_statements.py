@@ -8,9 +8,12 @@ from itertools import pairwise
 
 import pytest
 
+from statewright.stores.postgres.connection import SCHEMA_VERSION as NEWEST_OF_POSTGRES
 from statewright.stores.sqlite.file import SCHEMA_VERSION, split_script
 from statewright.stores.statements import LENGTHS, RowStatement, read_sql, row_statements, statements
 
+FIRST_BESIDE_OTHERS = 11
+"""The migration before it brought nodes."""
 FILES = ("writes", "executions", "catalogue", "queues", "tables")
 EVERY = [(file, name) for file in FILES for name in statements(file)]
 
@@ -22,6 +25,18 @@ def database() -> Iterator[sqlite3.Connection]:
             for statement in split_script(read_sql(f"schema_{number:04}")):
                 connection.execute(statement)
         yield connection
+
+
+def test_migrations_leave_programs_that_run_their_tables():
+    """Nodes of the version before go on while a newer one migrates, so migrations only add what they can do without."""
+    takes_away = re.compile(
+        r"\b(DROP|RENAME|TRUNCATE|DELETE|ALTER COLUMN|ADD CONSTRAINT|CREATE UNIQUE|TRIGGER)\b", re.IGNORECASE
+    )
+    for number in range(FIRST_BESIDE_OTHERS, NEWEST_OF_POSTGRES + 1):
+        statements_of = re.sub(r"--[^\n]*", "", read_sql(f"postgres_{number:04}"))
+        assert not takes_away.findall(statements_of)
+        for column in re.findall(r"ADD COLUMN[^,;]*", statements_of):
+            assert "NOT NULL" not in column or "DEFAULT" in column
 
 
 @pytest.mark.parametrize(("file", "name"), EVERY)

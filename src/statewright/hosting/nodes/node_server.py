@@ -43,7 +43,7 @@ from statewright.assembly import Hooks, System, assemble_worker
 from statewright.clock import RealClock
 from statewright.engine.dispatch import Integrations
 from statewright.engine.engine import Engine
-from statewright.errors import OwnershipLost, StoreError, Unavailable
+from statewright.errors import NewerStore, OwnershipLost, StoreError, Unavailable
 from statewright.hosting.nodes.cells import NodeCells
 from statewright.hosting.nodes.guards import (
     check_address,
@@ -285,10 +285,17 @@ class NodeServer:
     # ------------------------------------------------------------------ the home
 
     async def _keep_home(self, joined: _Joined) -> None:
-        """Wait for the home, and take it. Raises: StoreError, CannotServe."""
+        """Wait for the home, and take it, unless the store has become that of a newer version. Raises: StoreError,
+        CannotServe.
+        """
         process = self._process
         await self._is_reachable.wait()
-        if not await self._wait.taken():
+        try:
+            if not await self._wait.taken():
+                return
+        except NewerStore as problem:
+            # A node of a newer version has joined meanwhile: this one keeps its cells until it is stopped.
+            log.info("this node leaves the home to nodes of a newer version: %s", problem)
             return
         await process.hold_folder()
         hooks = replace(process.options.hooks, around=joined.around)

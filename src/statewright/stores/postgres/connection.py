@@ -12,14 +12,14 @@ import psycopg
 from psycopg import errors as failures
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from statewright.errors import StoreError, Unavailable
+from statewright.errors import NewerStore, StoreError, Unavailable
 from statewright.stores.postgres.arrays import register
 from statewright.stores.statements import SqlRow, read_sql
 
 Connection = psycopg.Connection[SqlRow]
 
 OLDEST_SERVER: Final = 150_000
-SCHEMA_VERSION: Final = 10
+SCHEMA_VERSION: Final = 11
 """The newest version of the schema that this program knows: one `sql/postgres_NNNN.sql` for each."""
 
 UNFINISHED: Final = "statewright_unfinished"
@@ -267,9 +267,9 @@ def has_table(connection: Connection, name: str) -> bool:
     return found is not None and found[0] is not None
 
 
-def too_new(place: str, version: int, newest: int) -> StoreError:
+def too_new(place: str, version: int, newest: int) -> NewerStore:
     """The error for a database of a newer program."""
-    return StoreError(
+    return NewerStore(
         f"the store {place} has version {version}; this program knows versions up to {newest}: "
         "run the newer Statewright that wrote it"
     )

@@ -9,18 +9,12 @@ ON CONFLICT DO NOTHING
 
 -- name: cluster
 -- Locked, so that nodes join one after the other.
-SELECT cells, secret FROM cluster WHERE id = 0 FOR UPDATE
+SELECT cells, secret, format FROM cluster WHERE id = 0 FOR UPDATE
 
 -- name: prepare_cells
 INSERT INTO shard (id, owner, epoch, lease_until_ms)
 SELECT g.id, NULL, 0, 0 FROM unnest($1::bigint[]) AS g (id) ORDER BY g.id
 ON CONFLICT DO NOTHING
-
--- name: others
--- The live nodes of another format than this one's.
-SELECT name, address, format FROM node
-WHERE lease_until_ms > (extract(epoch FROM clock_timestamp()) * 1000)::bigint AND format <> $1
-ORDER BY name
 
 -- name: holder
 SELECT address, lease_until_ms, (extract(epoch FROM clock_timestamp()) * 1000)::bigint
@@ -37,16 +31,34 @@ WHERE n.lease_until_ms <= (extract(epoch FROM clock_timestamp()) * 1000)::bigint
     OR n.incarnation = excluded.incarnation
 RETURNING n.name
 
+-- name: raise_format
+-- To the newest that the programs of all live nodes know, and never back.
+UPDATE cluster SET format = known.newest
+FROM (
+    SELECT min(format) AS newest FROM node
+    WHERE lease_until_ms > (extract(epoch FROM clock_timestamp()) * 1000)::bigint
+) AS known
+WHERE id = 0 AND known.newest > cluster.format
+
 -- name: forget_old
 -- Nodes that ended without leaving, so many milliseconds ago: their names may never come again.
 DELETE FROM node WHERE lease_until_ms < (extract(epoch FROM clock_timestamp()) * 1000)::bigint - $1
 
 -- name: renew
--- The node and all its cells: 0 and no cell if another process has the name.
+-- The node and all its cells: 0 and no cell if another process has the name, or if the others have gone on to a format
+-- that this one does not know while its lease had run out. Raises the format as `raise_format` does.
 WITH own AS (
     UPDATE node SET lease_until_ms = (extract(epoch FROM clock_timestamp()) * 1000)::bigint + $3
-    WHERE name = $1 AND incarnation = $2
+    WHERE name = $1 AND incarnation = $2 AND format >= (SELECT format FROM cluster WHERE id = 0)
     RETURNING name
+),
+raised AS (
+    UPDATE cluster SET format = known.newest
+    FROM (
+        SELECT min(format) AS newest FROM node
+        WHERE lease_until_ms > (extract(epoch FROM clock_timestamp()) * 1000)::bigint OR incarnation = $2
+    ) AS known
+    WHERE id = 0 AND known.newest > cluster.format
 ),
 locked AS (
     SELECT s.id FROM unnest($4::bigint[], $5::bigint[]) AS g (id, epoch) JOIN shard AS s ON s.id = g.id
@@ -59,7 +71,7 @@ renewed AS (
     FROM locked WHERE s.id = locked.id AND s.owner = $2
     RETURNING s.id
 )
-SELECT (SELECT count(*) FROM own), ARRAY(SELECT id FROM renewed)
+SELECT (SELECT count(*) FROM own), ARRAY(SELECT id FROM renewed), (SELECT format FROM cluster WHERE id = 0)
 
 -- name: take
 -- Not while a group of the last owner is under way: that holds the row FOR KEY SHARE.
@@ -67,6 +79,7 @@ WITH own AS (
     SELECT name FROM node
     WHERE name = $1 AND incarnation = $2
         AND lease_until_ms > (extract(epoch FROM clock_timestamp()) * 1000)::bigint
+        AND format >= (SELECT format FROM cluster WHERE id = 0)
 ),
 free AS (
     SELECT s.id FROM shard AS s
@@ -98,7 +111,9 @@ WITH locked AS (
 UPDATE shard AS s SET wanted_by = $1 FROM locked WHERE s.id = locked.id
 
 -- name: home
-UPDATE node SET home_epoch = $3 WHERE name = $1 AND incarnation = $2 RETURNING name
+UPDATE node SET home_epoch = $3
+WHERE name = $1 AND incarnation = $2 AND format >= (SELECT format FROM cluster WHERE id = 0)
+RETURNING name
 
 -- name: leave
 DELETE FROM node WHERE name = $1 AND incarnation = $2

@@ -6,7 +6,9 @@
 3. One statement a second renews the leases of the node and of all its cells, on a thread and by the real monotonic
    clock, as in `lease.py`. A cell that the statement does not return belongs to another node.
 4. What protects the data is not the thread but the fence in every statement that writes: owner and epoch of the cell.
-5. The home, which has shard 0, has that by a lease of its own (`lease.py`); the row of its node has that epoch.
+5. Programs of two versions may be nodes at once. The cluster has a format, which all live nodes know and write; it is
+   raised when the last node leaves that does not know the next. Who does not know it gets no cell.
+6. The home, which has shard 0, has that by a lease of its own (`lease.py`); the row of its node has that epoch.
 
 Leaves it to the caller how many cells a node shall have, and which ones it gives up.
 """
@@ -32,12 +34,12 @@ from statewright.stores.postgres.cells.seen import Seen, seen
 from statewright.stores.postgres.connection import WRITE_TIMEOUT_MS, Connection, connect, explained, migrate, run
 from statewright.stores.postgres.lease import LEASE_MS, RENEW_SECONDS, RETRY_SECONDS, TRUST_SECONDS
 from statewright.stores.postgres.pool import ConnectionPool
-from statewright.stores.statements import SqlRow, statements
+from statewright.stores.statements import statements
 
 CELLS: Final = 32
 """Of a new cluster."""
-FORMAT: Final = 1
-"""Of what nodes write and say to each other: all live nodes have the same."""
+FORMATS: Final = range(1, 2)
+"""Formats, of what nodes write and say to each other, that this program knows. See "A new format" in docs/adding.md."""
 SECRET_BYTES: Final = 32
 KEPT_MS: Final = 3_600_000
 """How long the row of a node that ended without leaving stays."""
@@ -71,12 +73,13 @@ class Membership:
         url: str,
         cells: int = CELLS,
         on_lost: Callable[[list[int]], None] = _nothing,
+        formats: range = FORMATS,
     ) -> None:
         """Nothing is touched before `join`.
 
         `address` is that of the database, `place` the database as messages show it; `url` is where other nodes reach
         this one. `cells` is for the first node, which makes the cluster. `on_lost` is called with the shards of cells
-        that another node has now, in the thread that renews: it must not block.
+        that another node has now, in the thread that renews: it must not block. `formats` are those the program knows.
 
         Raises: ValueError for a number of cells that no cluster has.
         """
@@ -90,6 +93,8 @@ class Membership:
         self.on_lost = on_lost
         self._address = address
         self._cells = cells
+        self._formats = formats
+        self._format = formats[0]
         self._cluster: Cluster | None = None
         self._shards: Sequence[int] = ()
         self._pool = ConnectionPool(address, place, WRITE_TIMEOUT_MS)
@@ -112,13 +117,18 @@ class Membership:
             raise Unavailable(f"the node {self.name} has not joined the cluster of {self.place}")
         return self._cluster
 
+    @property
+    def format(self) -> int:
+        """The format that this node is to write, as of the last renewal: all live nodes know it. Does not block."""
+        return self._format
+
     # ------------------------------------------------------------------ joining and leaving
 
     def join(self) -> None:
         """Join the cluster, or make it, once; waits up to three seconds for the lease of a process of the same name.
 
-        Raises: InUse, naming the address of a live node of the same name; StoreError for a live node of another
-        format, or a database that cannot be used; Unavailable.
+        Raises: InUse, naming the address of a live node of the same name; StoreError for a cluster whose
+        format this program does not know, or a database that cannot be used; Unavailable.
         """
         migrate(self._address, self.place)
         with explained(self.place), connect(self._address, WRITE_TIMEOUT_MS) as connection:
@@ -142,25 +152,33 @@ class Membership:
         with connection.transaction():
             run(connection, _SQL["prepare"], (self._cells, chance.secret_bytes(SECRET_BYTES)))
             # Locked: of two nodes that join at once, the second sees the first.
-            [(cells, secret)] = run(connection, _SQL["cluster"]).fetchall()
+            [(cells, secret, form)] = run(connection, _SQL["cluster"]).fetchall()
             shards = [cell_shard(number) for number in range(1, cells)]
             run(connection, _SQL["prepare_cells"], (bigints(shards),))
-            self._refuse_other_formats(run(connection, _SQL["others"], (FORMAT,)).fetchall())
-            given = (self.name, self.incarnation, self.url, LEASE_MS, FORMAT)
+            self._refuse_other_formats(form)
+            given = (self.name, self.incarnation, self.url, LEASE_MS, self._formats[-1])
             if run(connection, _SQL["register"], given).fetchone() is None:
                 return False
+            run(connection, _SQL["raise_format"])
             run(connection, _SQL["forget_old"], (KEPT_MS,))
         self._cluster = Cluster(cells, bytes(secret))
         self._shards = shards
         self._renewed = begun
         return True
 
-    def _refuse_other_formats(self, others: Iterable[SqlRow]) -> None:
-        for name, address, form in others:
+    def _refuse_other_formats(self, found: int) -> None:
+        oldest, newest = self._formats[0], self._formats[-1]
+        if found > newest:
             raise StoreError(
-                f"the node {name} at {address} has format {form} of the cluster, this program has {FORMAT}: run the "
-                "same version of Statewright on all nodes, or stop that one first"
+                f"the cluster of {self.place} has gone on to format {found}, this program knows formats up to {newest}"
+                ": run the newer version of Statewright that the other nodes run, or ran"
             )
+        if found < oldest:
+            raise StoreError(
+                f"the cluster of {self.place} still has format {found}, this program knows formats from {oldest} on: "
+                "run a version in between on all nodes first"
+            )
+        self._format = found
 
     def leave(self) -> None:
         """Give all cells and the name back at once; harmless when repeated. A database that is down learns it later."""
@@ -309,7 +327,7 @@ class Membership:
         known = self.held()
         cells = bigints(list(known)), bigints(list(known.values()))
         given = (self.name, self.incarnation, LEASE_MS, *cells)
-        [(is_own, renewed)] = run(self._connection, _SQL["renew"], given).fetchall()
+        [(is_own, renewed, self._format)] = run(self._connection, _SQL["renew"], given).fetchall()
         with self._lock:
             if not is_own:
                 self._is_lost = True
@@ -330,4 +348,9 @@ class Membership:
             connection.close()
 
     def _lost(self) -> OwnershipLost:
+        if self._format not in self._formats:
+            return OwnershipLost(
+                f"the cluster of {self.place} went on to format {self._format} while the node {self.name} did not "
+                "answer; this program does not know it: run the newer version of Statewright"
+            )
         return OwnershipLost(f"the name {self.name} of this node was taken over by another process of {self.place}")

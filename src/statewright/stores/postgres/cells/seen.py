@@ -13,7 +13,8 @@ from statewright.stores.statements import SqlRow
 class NodeRow:
     """A node. `left_ms`: how long its lease still runs by the database's time; zero or less: it is dead.
 
-    `home_epoch` is the epoch of shard 0 under which the node says that it is the home, 0 if it does not.
+    `home_epoch` is the epoch of shard 0 under which the node says that it is the home, 0 if it does not. `format` is
+    the newest that its program knows.
     """
 
     name: str
