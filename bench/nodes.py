@@ -8,7 +8,7 @@ Each round has a lone server, one node and two nodes, each on a fresh PostgreSQL
    how many a second, and the CPU of each in servers and database. Where all share the same cores, a second node can
    bring no more executions: what it would bring with cores of its own is twice the ratio of the CPU of an execution
    with one node to that with two.
-2. DescribeExecution at the node that has the execution, and at the other: p50 and CPU over both.
+2. DescribeMapRun at the node that has the Map Run, and at the other, which forwards it: p50 and CPU over both.
 3. An idle cluster: transactions of the database a second, and CPU, for each node.
 4. DescribeExecution of executions of all cells while a node stops on SIGTERM, and while one joins: the longest wait.
 """
@@ -44,6 +44,16 @@ QUIET_SECONDS = 10.0
 SETTLED_SECONDS = 5.0
 """For which a node that joined takes cells."""
 WAITING = {"StartAt": "Wait", "States": {"Wait": {"Type": "Wait", "Seconds": 3600, "End": True}}}
+WAITING_ITEM = {
+    "StartAt": "Map",
+    "States": {
+        "Map": {
+            "Type": "Map",
+            "ItemProcessor": {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}, **WAITING},
+            "End": True,
+        }
+    },
+}
 DEFINITION = {
     "StartAt": "First",
     "States": {
@@ -172,16 +182,19 @@ async def _run(running: Running, machine: str, executions: int) -> None:
 
 async def described(running: Running, calls: int) -> dict[str, tuple[float, float]]:
     """The p50 in milliseconds and the CPU in microseconds of a call at the owner, and at the other node."""
-    machine = await made(running.clients[0])
-    asked = {"stateMachineArn": machine, "input": "{}"}
-    # An execution starts in a cell of the node that is asked.
+    asked = {"name": "forwarded", "definition": json.dumps(WAITING_ITEM), "roleArn": ROLE}
+    machine = (await running.clients[0].call("states", "CreateStateMachine", asked))["stateMachineArn"]
+    asked = {"stateMachineArn": machine, "input": "[1]"}
+    # An execution starts in a cell of the node that is asked, and its Map Run is in the same one.
     arn = (await running.clients[1].call("states", "StartExecution", asked))["executionArn"]
+    while not (runs := (await running.clients[1].call("states", "ListMapRuns", {"executionArn": arn}))["mapRuns"]):
+        await asyncio.sleep(0.02)
     found = {}
     for name, client in (("owner", running.clients[1]), ("other", running.clients[0])) * 2:
         before, took = sum(running.cpu()), []
         for _ in range(calls):
             began = time.perf_counter()
-            await client.call("states", "DescribeExecution", {"executionArn": arn})
+            await client.call("states", "DescribeMapRun", {"mapRunArn": runs[0]["mapRunArn"]})
             took.append(time.perf_counter() - began)
         cpu = (sum(running.cpu()) - before) / calls * 1e6
         # The second time counts: everything is connected then.
@@ -236,7 +249,7 @@ async def waits(running: Running) -> tuple[float, float]:
 async def pair(running: Running, calls: int) -> None:
     """Measure two nodes, on one loop: clients keep their connections."""
     for name, (wait_ms, cpu_us) in (await described(running, calls)).items():
-        print(f"DescribeExecution at the {name}: p50 {wait_ms:.2f} ms, {cpu_us:.0f} us of CPU")
+        print(f"DescribeMapRun at the {name}: p50 {wait_ms:.2f} ms, {cpu_us:.0f} us of CPU")
     transactions, percent = await idle(running)
     print(f"idle: {transactions:.1f} transactions a second and {percent:.2f} % of a core, for each node")
     drain, join = await waits(running)

@@ -106,8 +106,10 @@ class RayProcesses:
             return False
         settled: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         watch = _Watch(place, name, folder, made, on_end, self.clock.busy(), settled)
-        watch.may_run, watch.is_stopping = has_begun or made is None, is_stopped
+        watch.may_run = has_begun or made is None
         self._watches[place] = watch
+        # Looked at again: a stop that found no watch has left its file.
+        watch.is_stopping = is_stopped or (folder / runner.STOP).exists()
         self._ask(watch)
         return await asyncio.shield(settled)
 

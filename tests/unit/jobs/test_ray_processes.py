@@ -95,6 +95,20 @@ def test_an_end_has_its_code(ray, tmp_path, script, code):
     assert 0 < end.started_ms <= end.ended_ms
 
 
+def test_a_stop_while_a_start_looks_at_the_folder_is_not_lost(ray, tmp_path, monkeypatch):
+    look = ray_processes._look
+
+    def stopped_meanwhile(folder: Path) -> Any:
+        seen = look(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / runner.STOP).touch()
+        return seen
+
+    monkeypatch.setattr(ray_processes, "_look", stopped_meanwhile)
+    end = play(ray, tmp_path / "data", lambda case: case.run(waiting(tmp_path, 0)))
+    assert end.why == "stopped"
+
+
 def test_the_environment_is_the_nodes_with_that_of_the_definition(ray, tmp_path, monkeypatch):
     monkeypatch.setenv("SECRET_OF_THE_NODE", "x")
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import time
 from collections.abc import Callable
@@ -22,6 +21,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from ray_actors import BEGUN, Cluster, JobActor, Lost, Message, Unreachable  # type: ignore[import-not-found]
+from ray_host import load  # type: ignore[import-not-found]
+from ray_job_host import end_of  # type: ignore[import-not-found]
+
+runner: Any = load("runner", str(Path(__file__).parents[2] / "jobs" / "runner.py"))
+"""The names of a process's files, and how they are written."""
 
 FOLLOW_SECONDS: Final = 10.0
 """How long an actor waits for something to tell."""
@@ -33,8 +37,6 @@ WAITING_EVERY_SECONDS: Final = 1.0
 """How often the server hears that an actor waits for its place."""
 TRIES: Final = 3
 """How many actors are made for a process if they are lost before it begins."""
-EXIT: Final = "exit.json"
-OUTPUT: Final = "output.log"
 NOT_FOUND: Final = "The Ray actor of the job is gone: its node or the Ray cluster was lost meanwhile."
 BUSY: Final = "it waited for a place: the nodes of the Ray cluster that have what it needs were busy"
 
@@ -93,7 +95,7 @@ class Jobs:
             job.task.cancel()
             if job.is_kept and job.actor is None:
                 self.forget(job.name)
-            self._spawn(self._finish(job, _end("stopped", job.waits or "it waited for the Ray cluster")))
+            self._spawn(self._finish(job, end_of("stopped", job.waits or "it waited for the Ray cluster")))
 
     def forget(self, name: str, number: int | None = None) -> None:
         """End the actor of a job whose end is known; report that under a number, if one is given."""
@@ -121,9 +123,9 @@ class Jobs:
                 self._report_end(job.number, words)
                 return
             if job.may_have_begun:
-                end = _end("vanished", f"Lost on the Ray node {job.node}: {words}")
+                end = end_of("vanished", f"Lost on the Ray node {job.node}: {words}")
             else:
-                end = _end("unstartable", f"no Ray actor can be started for the job: {words}")
+                end = end_of("unstartable", f"no Ray actor can be started for the job: {words}")
         await self._finish(job, end)
 
     async def _to_its_end(self, job: Job) -> Message:
@@ -134,7 +136,7 @@ class Jobs:
             try:
                 actor = await self._found(job)
                 if actor is None:
-                    return _end("vanished", NOT_FOUND)
+                    return end_of("vanished", NOT_FOUND)
                 job.node = await self._place(job, actor)
                 break
             except (Lost, Unreachable):
@@ -142,7 +144,7 @@ class Jobs:
                     raise
                 await asyncio.sleep(WAITING_EVERY_SECONDS)
         if job.order is not None:
-            _write(job.folder / BEGUN, {"name": job.name, "node": job.node})
+            runner.write_whole(job.folder / BEGUN, {"name": job.name, "node": job.node})
             job.has_begun = True
             end = await actor.begin(job.order, [self._programs])
             if end is not None:
@@ -182,7 +184,7 @@ class Jobs:
 
     async def _follow(self, job: Job, actor: JobActor) -> Message:
         """Fetch the output until the process has ended."""
-        descriptor = os.open(job.folder / OUTPUT, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(job.folder / runner.OUTPUT, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             offset = os.fstat(descriptor).st_size
             while True:
@@ -227,7 +229,7 @@ class Jobs:
             return
         problem = ""
         try:
-            _write(job.folder / EXIT, end)
+            runner.write_whole(job.folder / runner.EXIT, end)
         except OSError as refused:
             # The server asks again: the end is still with the actor.
             problem = str(refused)
@@ -265,17 +267,3 @@ async def _clear(actor: JobActor) -> None:
     with contextlib.suppress(Lost, TimeoutError):
         await asyncio.wait_for(actor.clear(), END_SECONDS)
     actor.kill()
-
-
-def _end(why: str, text: str) -> Message:
-    return {"code": None, "why": why, "text": text, "started_ms": 0, "ended_ms": round(time.time() * 1000)}
-
-
-def _write(path: Path, value: Message) -> None:
-    """Write a file whole: also after a power failure all of it is there, or nothing."""
-    new = path.with_name(f"{path.name}.{os.getpid()}")
-    with new.open("w") as file:
-        json.dump(value, file)
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(path)

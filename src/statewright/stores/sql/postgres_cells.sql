@@ -3,8 +3,8 @@
 
 -- name: prepare
 -- Another node may be first: its row stays.
-INSERT INTO cluster (id, cells, secret, made_ms)
-VALUES (0, $1, $2, (extract(epoch FROM clock_timestamp()) * 1000)::bigint)
+INSERT INTO cluster (id, cells, secret, format, made_ms)
+VALUES (0, $1, $2, $3, (extract(epoch FROM clock_timestamp()) * 1000)::bigint)
 ON CONFLICT DO NOTHING
 
 -- name: cluster
@@ -31,22 +31,14 @@ WHERE n.lease_until_ms <= (extract(epoch FROM clock_timestamp()) * 1000)::bigint
     OR n.incarnation = excluded.incarnation
 RETURNING n.name
 
--- name: raise_format
--- To the newest that the programs of all live nodes know, and never back.
-UPDATE cluster SET format = known.newest
-FROM (
-    SELECT min(format) AS newest FROM node
-    WHERE lease_until_ms > (extract(epoch FROM clock_timestamp()) * 1000)::bigint
-) AS known
-WHERE id = 0 AND known.newest > cluster.format
-
 -- name: forget_old
 -- Nodes that ended without leaving, so many milliseconds ago: their names may never come again.
 DELETE FROM node WHERE lease_until_ms < (extract(epoch FROM clock_timestamp()) * 1000)::bigint - $1
 
 -- name: renew
 -- The node and all its cells: 0 and no cell if another process has the name, or if the others have gone on to a format
--- that this one does not know while its lease had run out. Raises the format as `raise_format` does.
+-- that this one does not know while its lease had run out. Raises the format to the newest that the programs of all live
+-- nodes know; it never falls.
 WITH own AS (
     UPDATE node SET lease_until_ms = (extract(epoch FROM clock_timestamp()) * 1000)::bigint + $3
     WHERE name = $1 AND incarnation = $2 AND format >= (SELECT format FROM cluster WHERE id = 0)

@@ -7,7 +7,8 @@
    clock, as in `lease.py`. A cell that the statement does not return belongs to another node.
 4. What protects the data is not the thread but the fence in every statement that writes: owner and epoch of the cell.
 5. Programs of two versions may be nodes at once. The cluster has a format, which all live nodes know and write; it is
-   raised when the last node leaves that does not know the next. Who does not know it gets no cell.
+   raised when the last node leaves that does not know the next. A node whose program does not know
+   the format gets no cell.
 6. The home, which has shard 0, has that by a lease of its own (`lease.py`); the row of its node has that epoch.
 
 Leaves it to the caller how many cells a node shall have, and which ones it gives up.
@@ -39,7 +40,8 @@ from statewright.stores.statements import statements
 CELLS: Final = 32
 """Of a new cluster."""
 FORMATS: Final = range(1, 2)
-"""Formats, of what nodes write and say to each other, that this program knows. See "A new format" in docs/adding.md."""
+"""Formats, of what nodes write and say to each other, that this program knows. See "A format of the
+cluster" in docs/adding.md."""
 SECRET_BYTES: Final = 32
 KEPT_MS: Final = 3_600_000
 """How long the row of a node that ended without leaving stays."""
@@ -150,7 +152,8 @@ class Membership:
         """Make what the cluster lacks, and register the node; False while another process has the name."""
         begun = time.monotonic()
         with connection.transaction():
-            run(connection, _SQL["prepare"], (self._cells, chance.secret_bytes(SECRET_BYTES)))
+            new = (self._cells, chance.secret_bytes(SECRET_BYTES), self._formats[-1])
+            run(connection, _SQL["prepare"], new)
             # Locked: of two nodes that join at once, the second sees the first.
             [(cells, secret, form)] = run(connection, _SQL["cluster"]).fetchall()
             shards = [cell_shard(number) for number in range(1, cells)]
@@ -159,7 +162,6 @@ class Membership:
             given = (self.name, self.incarnation, self.url, LEASE_MS, self._formats[-1])
             if run(connection, _SQL["register"], given).fetchone() is None:
                 return False
-            run(connection, _SQL["raise_format"])
             run(connection, _SQL["forget_old"], (KEPT_MS,))
         self._cluster = Cluster(cells, bytes(secret))
         self._shards = shards
