@@ -114,6 +114,14 @@ class Running:
         assert found is not None
         return int(found[0])
 
+    def fewest_cells(self) -> int:
+        """The number of cells of the node that has the fewest."""
+        with psycopg.connect(self._address, autocommit=True) as connection:
+            found = connection.execute(
+                "SELECT count(s.id) FROM node AS n LEFT JOIN shard AS s ON s.owner = n.incarnation GROUP BY n.name"
+            ).fetchall()
+        return min(int(many) for (many,) in found)
+
     def stop(self) -> None:
         """End them all."""
         for server in self.servers:
@@ -185,7 +193,9 @@ async def described(running: Running, calls: int) -> dict[str, tuple[float, floa
     asked = {"name": "forwarded", "definition": json.dumps(WAITING_ITEM), "roleArn": ROLE}
     machine = (await running.clients[0].call("states", "CreateStateMachine", asked))["stateMachineArn"]
     asked = {"stateMachineArn": machine, "input": "[1]"}
-    # An execution starts in a cell of the node that is asked, and its Map Run is in the same one.
+    # An execution starts in a cell of the node that is asked, if that has any, and its Map Run is in the same one.
+    while running.fewest_cells() < (CELLS - 1) // len(running.servers):
+        await asyncio.sleep(0.1)
     arn = (await running.clients[1].call("states", "StartExecution", asked))["executionArn"]
     while not (runs := (await running.clients[1].call("states", "ListMapRuns", {"executionArn": arn}))["mapRuns"]):
         await asyncio.sleep(0.02)
