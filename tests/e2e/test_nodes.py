@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from statewright import __version__
+from statewright.stores.postgres.cells.membership import FORMATS
 from tests.crash.test_clock_jumps import Wall
 from tests.deadlines import completed, until
 from tests.e2e.conftest import ROLE, Command, Server, ended
@@ -40,9 +42,15 @@ def pair(address: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pai
 
 
 def shown(node: Server) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = listed(node)["nodes"]
+    return found
+
+
+def listed(node: Server) -> dict[str, Any]:
+    """The answer of `ListNodes`."""
     headers = {"x-amz-target": "Statewright.ListNodes", "content-type": "application/x-amz-json-1.0"}
     with urllib.request.urlopen(urllib.request.Request(node.url, b"{}", headers)) as answer:
-        found: list[dict[str, Any]] = json.loads(answer.read())["nodes"]
+        found: dict[str, Any] = json.loads(answer.read())
         return found
 
 
@@ -66,6 +74,8 @@ def test_each_shows_both(pair: Pair) -> None:
             (one["name"], one["address"], one["isHome"], one["isAnswering"], one["executionsInMemory"] >= 0)
             for one in shown(node)
         ] == [("a", pair[0].url, True, True, True), ("b", pair[1].url, False, True, True)]
+        assert {(one["version"], one["newestFormat"]) for one in shown(node)} == {(__version__, FORMATS[-1])}
+        assert listed(node)["format"] == FORMATS[-1]
         # One machine, one clock.
         assert all(abs(one["clockAheadMs"]) < 500 for one in shown(node))
 
@@ -86,9 +96,9 @@ def test_health_and_metrics_of_a_node(pair: Pair) -> None:
 def test_commands_show_the_nodes(pair: Pair, statewright: Command) -> None:
     for node in pair:
         table = statewright("nodes", "--endpoint", node.url).out
-        assert [line.split()[:3] for line in table.splitlines()[1:]] == [
-            ["a", pair[0].url, "2"],
-            ["b", pair[1].url, "2"],
+        assert [line.split()[:4] for line in table.splitlines()[1:]] == [
+            ["a", pair[0].url, __version__, "2"],
+            ["b", pair[1].url, __version__, "2"],
         ]
         found = statewright("doctor", "--endpoint", node.url, "-o", "json").json
         checks = {one["name"]: one for one in found["checks"]}

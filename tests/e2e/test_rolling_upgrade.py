@@ -19,11 +19,12 @@ from statewright.stores.postgres.cells.membership import FORMATS
 from statewright.stores.postgres.connection import SCHEMA_VERSION
 from tests.deadlines import until
 from tests.e2e.conftest import ROLE, Server, ended
-from tests.e2e.test_nodes import made, shown
+from tests.e2e.test_nodes import listed, made, shown
 from tests.postgres_server import server_or_skip
 
 pytestmark = pytest.mark.slow
 
+NEXT_VERSION = "1000.0.0"
 NEXT_FORMATS = range(FORMATS.start, FORMATS.stop + 1)
 MANY = 12
 
@@ -35,6 +36,7 @@ def next_version(folder: Path) -> Path:
     shutil.copytree(Path(statewright.__file__).parent, copy / "statewright")
     postgres = copy / "statewright" / "stores" / "postgres"
     replaced(postgres / "connection.py", f"SCHEMA_VERSION: Final = {SCHEMA_VERSION}", SCHEMA_VERSION + 1)
+    replaced(copy / "statewright" / "__init__.py", f'__version__ = "{statewright.__version__}"', f'"{NEXT_VERSION}"')
     replaced(postgres / "cells" / "membership.py", f"FORMATS: Final = {FORMATS}", NEXT_FORMATS)
     migration = copy / "statewright" / "stores" / "sql" / f"postgres_{SCHEMA_VERSION + 1:04}.sql"
     migration.write_text(
@@ -90,6 +92,13 @@ def test_a_newer_version_takes_over_while_executions_go_on(tmp_path: Path, monke
         arn = start.client().start_execution(stateMachineArn=short, input=json.dumps(number))["executionArn"]
         assert json.loads(ended((new, old, other)[number % 3].client(), arn)["output"]) == number
     waiting.append(new.client().start_execution(stateMachineArn=long)["executionArn"])
+    seen = listed(other)
+    assert [(one["name"], one["version"], one["newestFormat"]) for one in seen["nodes"]] == [
+        ("a", statewright.__version__, FORMATS[-1]),
+        ("b", statewright.__version__, FORMATS[-1]),
+        ("c", NEXT_VERSION, NEXT_FORMATS[-1]),
+    ]
+    assert seen["format"] == FORMATS[-1]
 
     assert old.stop() == 0
     # The home goes to the newer version; the other old node keeps its cells.
@@ -102,6 +111,7 @@ def test_a_newer_version_takes_over_while_executions_go_on(tmp_path: Path, monke
     assert other.stop() == 0
     until(lambda: [(one["name"], one["cells"], one["isHome"]) for one in shown(new)] == [("c", 4, True)])
     until(lambda: found(address, "SELECT format FROM cluster") == NEXT_FORMATS[-1])
+    until(lambda: listed(new)["format"] == NEXT_FORMATS[-1])
     until(lambda: answers(new))
     client = new.client()
     made(new, "newer", "Wait", Wait={"Type": "Wait", "Seconds": 0, "End": True})

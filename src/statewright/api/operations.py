@@ -86,6 +86,10 @@ class Nodes(Protocol):
     async def shown(self) -> list[JsonObject]:
         """The living nodes, as `ListNodes` answers them: each is asked how it is."""
 
+    @property
+    def format(self) -> int:
+        """The format in which the nodes write, which all of them know."""
+
     def node_of(self, shard: int) -> str | None:
         """The name of the node that has the cell of a shard; `None` while none has it."""
 

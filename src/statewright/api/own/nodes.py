@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from statewright.api.operations import App, Call, operation
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.stores.ids import shard_of_id
 
 
 @operation("statewright", "ListNodes")
 async def list_nodes(app: App, _call: Call, request: Json) -> Json:
-    """List the living nodes, or the one that has an execution; none for a server that is alone."""
+    """List the living nodes, or the one that has an execution, and say in which format they write.
+
+    No nodes and no format for a server that is alone.
+    """
     arn = request.get("executionArn")
     name = await node_of(app, arn) if arn is not None else None
     shown = await app.nodes.shown() if app.nodes is not None else []
-    return {"nodes": [one for one in shown if arn is None or one["name"] == name]}
+    found: JsonObject = {"nodes": [one for one in shown if arn is None or one["name"] == name]}
+    if app.nodes is not None:
+        found["format"] = app.nodes.format
+    return found
 
 
 async def node_of(app: App, execution_arn: str) -> str | None:

@@ -246,9 +246,11 @@ def check_nodes(option: str | None, asked: str) -> Check:
         words = f"the node {asked} does not say which nodes there are: {problem.message}"
         return Check("nodes", "problem", words, problem.hint, {"nodes": []})
     facts = {"nodes": found}
+    versions = {one["version"] for one in found if "version" in one}
     words = "; ".join(
         f"{one['name']} at {one['address']}, {count_words(one['cells'], 'cell')}"
         + (", the home" if one["isHome"] else "")
+        + (f", version {one['version']}" if len(versions) > 1 and "version" in one else "")
         + (f", clock {one['clockAheadMs']:+,} ms" if "clockAheadMs" in one else "")
         for one in found
     )
@@ -260,6 +262,9 @@ def check_nodes(option: str | None, asked: str) -> Check:
     if wrong:
         hint = "set them, with NTP for example: nodes refuse calls of others that differ by more than 30 s"
         return Check("nodes", "note", f"{words}; the clocks of {', '.join(wrong)} are wrong", hint, facts)
+    if len(versions) > 1:
+        hint = "to end the upgrade, stop the nodes of the old version: docs/cluster.md"
+        return Check("nodes", "note", f"{words}; an upgrade is under way", hint, facts)
     return Check("nodes", "ok", words, facts=facts)
 
 

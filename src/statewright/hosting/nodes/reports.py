@@ -10,6 +10,7 @@ from typing import Final
 
 import orjson
 
+from statewright import __version__
 from statewright.api.nodes.client import NodeClient
 from statewright.api.nodes.links import NotSent, Unanswered
 from statewright.api.nodes.messages import DONE
@@ -26,7 +27,7 @@ from statewright.stores.postgres.cells.membership import Membership
 
 HELLO_SECONDS: Final = 1.0
 """For a node to answer how it is."""
-SHOWN: Final = ("executionsInMemory", "clockAheadMs")
+SHOWN: Final = ("executionsInMemory", "clockAheadMs", "version", "newestFormat")
 """Members of that answer which `ListNodes` shows."""
 
 
@@ -86,9 +87,15 @@ class NodeReports:
         """The answer of this node; without the difference of its clock while the database does not answer."""
         found: JsonObject = {"name": self._own.name, "incarnation": self._membership.incarnation}
         found["executionsInMemory"] = self._in_memory()
+        found |= {"version": __version__, "newestFormat": self._membership.newest_format}
         with contextlib.suppress(StoreError):
             found["clockAheadMs"] = await clock_ahead_ms(self._clock, self._membership.database_ms)
         return found
+
+    @property
+    def format(self) -> int:
+        """See `Nodes.format`."""
+        return self._membership.format
 
     def node_of(self, shard: int) -> str | None:
         """See `Nodes.node_of`."""

@@ -134,6 +134,11 @@ def node(name: str, **more: object) -> dict[str, object]:
             "a at http://a:4566, 16 cells, the home, clock -500 ms; b at http://b:4566, 16 cells",
         ),
         ([node("a", clockAheadMs=501), node("b", clockAheadMs=-501)], "note", "; the clocks of a, b are wrong"),
+        (
+            [node("a", version="0.1.0"), node("b", version="0.2.0")],
+            "note",
+            "the home, version 0.1.0; b at http://b:4566, 16 cells, version 0.2.0; an upgrade is under way",
+        ),
         ([node("a", clockAheadMs=900), node("b", isAnswering=False)], "problem", "; no answer from b"),
     ],
 )

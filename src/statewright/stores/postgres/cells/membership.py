@@ -124,6 +124,11 @@ class Membership:
         """The format that this node is to write, as of the last renewal: all live nodes know it. Does not block."""
         return self._format
 
+    @property
+    def newest_format(self) -> int:
+        """The newest format that this program knows."""
+        return self._formats[-1]
+
     # ------------------------------------------------------------------ joining and leaving
 
     def join(self) -> None:
