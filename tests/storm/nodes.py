@@ -56,6 +56,8 @@ SHORT_FAULTS: Final = {
 }
 """Those that come between two blows, if they are asked for; no lease ends for them, unless they add up."""
 LONGEST_FAULT_SECONDS: Final = 0.3
+LONGEST_PAUSE_SECONDS: Final = 0.1
+"""Between two short faults."""
 TAKEOVERS: Final = (HOME_KILLED, HOME_FROZEN, HOME_STOPPED, HOME_CUT_OFF, AT_A_FAIL_POINT)
 """After these, the stall of calls of the home is measured; after all, that of any call."""
 
@@ -91,6 +93,8 @@ class Nodes(Several):
         self._proxies = {name: Proxy(address) for name in self._ports} if has_proxies else {}
         self._blows = {**BLOWS, **NETWORK_BLOWS} if has_proxies else BLOWS
         self._short_faults = short_faults
+        if short_faults:
+            self.round = 10
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -222,7 +226,7 @@ class Nodes(Several):
             self._freeze(name, seconds)
         else:
             self._disturb_shortly(kind, self._proxies[name], seconds)
-        time.sleep(chance.uniform(0, LONGEST_FAULT_SECONDS))
+        time.sleep(chance.uniform(0, LONGEST_PAUSE_SECONDS))
 
     def _disturb_shortly(self, kind: str, proxy: Proxy, seconds: float) -> None:
         if kind == "short delay":
