@@ -16,6 +16,7 @@ from statewright.apis.templates.template import compile_template, render_here
 from statewright.engine.heavy.steps import on_loop
 from statewright.payload import dump_json
 from statewright.query.fence import LeavesTheLoop
+from tests.thoroughness import slow
 
 LOOP = "#foreach($i in [1..1000])"
 HOSTILE = {
@@ -69,6 +70,7 @@ def test_on_a_loop_a_hostile_template_ends_soon(name: str) -> None:
     assert calls < 1_200_000
 
 
+@slow
 @pytest.mark.parametrize("name", sorted(HOSTILE))
 def test_anywhere_a_hostile_template_is_refused(name: str) -> None:
     result = render_here(HOSTILE[name], Inputs(BODY))
