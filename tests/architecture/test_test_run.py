@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +22,16 @@ def test_every_package_has_tests_that_are_there() -> None:
     assert missing == []
     with pytest.raises(LookupError, match="no tests belong to nothing"):
         targets("nothing")
+
+
+def test_none_is_bounded_by_the_cpu_time_that_it_takes() -> None:
+    """A slow machine is not a fault. Those that compare measure a piece of reference work in the same run."""
+    bounded = {
+        path.relative_to(HERE).as_posix()
+        for path in HERE.rglob("*.py")
+        if re.search(r"time\.(thread|process)_time(_ns)?\(", path.read_text())
+    }
+    assert bounded == {"attack/holding.py", "attack/test_cost_of_expressions.py", "unit/engine/engine_bench.py"}
 
 
 def report(outcome: str, nodeid: str = "tests/a.py::test_b") -> pytest.TestReport:

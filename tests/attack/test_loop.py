@@ -22,6 +22,7 @@ from statewright.query.jsonata import Expression, compile_expression, functions,
 from statewright.query.jsonpath import compile_path
 from statewright.query.scope import Scope
 from statewright.virtual_clock import VirtualClock, run_virtual
+from tests.thoroughness import slow
 from tests.unit.api.apps import app_of, engine_of_heavy_steps
 from tests.unit.engine.running import LAMBDA, Rig, machine, passing, task
 from tests.unit.integrations.test_own_tasks import Running, polling, rig_of
@@ -145,6 +146,7 @@ def test_the_paths_of_one_step_share_their_allowance() -> None:
         on_loop(several)
 
 
+@slow
 def test_an_execution_whose_path_visits_too_much_fails_and_a_long_one_is_computed_elsewhere() -> None:
     async def main(clock: VirtualClock) -> None:
         rig = await Rig(clock).up()
@@ -170,6 +172,7 @@ def test_an_execution_whose_path_visits_too_much_fails_and_a_long_one_is_compute
 # ------------------------------------------------------------------ every road an expression takes
 
 
+@slow
 def test_the_state_of_a_test_is_run_elsewhere() -> None:
     async def main(clock: VirtualClock) -> None:
         engine = engine_of_heavy_steps(clock)

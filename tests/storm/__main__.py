@@ -12,7 +12,8 @@ keeps what it is given, space, memory or descriptors.
 
 With `--nodes 3` there are three nodes of a cluster, on PostgreSQL, and further callers (`probes`): see `nodes`. A line
 counts the kinds of blows. With `--network`, a proxy between each node and PostgreSQL delays, holds back or breaks off
-what goes through it. With `--reserved`, a function with a reserved concurrency of 1 must never run twice at once.
+what goes through it, and with `--short N`, N shorter faults come before each blow. With `--reserved`, a function with a
+reserved concurrency of 1 must never run twice at once.
 
 With `--pair` there are two servers with `--standby`, on PostgreSQL: see `two_servers`. The database is broken only with
 `--replica`. Rounds have fifty blows, and the figures say for how long no call was answered.
@@ -71,7 +72,10 @@ def main() -> int:
         target: Target
         if options.nodes:
             chance = random.Random(seed)
-            nodes = Nodes(folder, address, chance, options.nodes, has_proxies=options.network)
+            nodes = Nodes(
+                folder, address, chance, options.nodes, has_proxies=options.network,
+                short_faults=options.short,
+            )  # fmt: skip
             target = stack.enter_context(nodes)
         elif options.pair:
             target = stack.enter_context(TwoServers(folder, address, random.Random(seed)))
@@ -195,6 +199,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--pair", action="store_true", help="a server and its standby, on PostgreSQL")
     parser.add_argument("--nodes", type=int, metavar="N", help="nodes of a cluster, on PostgreSQL")
     parser.add_argument("--network", action="store_true", help="--nodes, cut off from PostgreSQL in turn")
+    parser.add_argument("--short", type=int, default=0, metavar="N", help="--network, N short faults before each blow")
     parser.add_argument("--probes", action="store_true", help="the further callers of --nodes, without it")
     parser.add_argument("--reserved", action="store_true", help="check a function with a reserved concurrency of 1")
     parser.add_argument("--replica", action="store_true", help="PostgreSQL with a replica that is promoted")
@@ -207,6 +212,8 @@ def _options() -> argparse.Namespace:
         parser.error("--pair and --nodes have no --clock and no --faults")
     if options.network and (options.replica or not options.nodes):
         parser.error("--network needs --nodes, and has no --replica")
+    if options.short and not options.network:
+        parser.error("--short needs --network")
     if options.nodes is not None and not 2 <= options.nodes <= MOST_NODES:
         parser.error(f"--nodes: 2 to {MOST_NODES}")
     return options

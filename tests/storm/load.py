@@ -43,6 +43,15 @@ ANY, OTHERS = "any", "others"
 SCHEDULED_AHEAD_SECONDS: Final = WRONG_CLOCK_SECONDS + 5
 
 
+@dataclass(slots=True)
+class Put:
+    """A put of an object: what was put, when that began, and whether it was acknowledged."""
+
+    body: str
+    begun: float
+    is_done: bool = False
+
+
 @dataclass
 class Notes:
     """What one round has done and what was acknowledged."""
@@ -58,7 +67,7 @@ class Notes:
     deleted: set[str] = field(default_factory=set)
     added: int = 0
     tried_adds: int = 0
-    objects: dict[str, list[tuple[str, bool]]] = field(default_factory=dict)
+    objects: dict[str, list[Put]] = field(default_factory=dict)
     """Bodies put under each key, in order, with whether that was acknowledged."""
     scheduled: set[str] = field(default_factory=set)
     express: set[str] = field(default_factory=set)
@@ -122,7 +131,7 @@ class Load:
         self._threads: list[threading.Thread] = []
         self._waiting: set[str] = set()
         self._seconds = seconds
-        self._is_scattered = is_scattered
+        self.is_scattered = is_scattered
         self._made = 0
         self._answers = 0
         self._answered_at: dict[str, float] = {}
@@ -131,7 +140,7 @@ class Load:
     def client(self, seconds: float) -> Client:
         """A client of all servers, for one thread."""
         self._made += 1
-        chance = random.Random(self._chance.random()) if self._is_scattered else None
+        chance = random.Random(self._chance.random()) if self.is_scattered else None
         return Client(*self.ports, seconds=seconds, chance=chance)
 
     def prepare(self) -> None:
@@ -215,7 +224,7 @@ class Load:
     # ------------------------------------------------------------------ callers
 
     def _thread(self, job: Callable[[Client], None]) -> threading.Thread:
-        impatient = self._is_scattered and self._made % 2
+        impatient = self.is_scattered and self._made % 2
         client = self.client(IMPATIENT_SECONDS if impatient else self._seconds)
 
         def work() -> None:
@@ -357,10 +366,10 @@ class Load:
                 name = f"direct-{self._chance.randrange(KEYS)}"
             body = self.next_name("body")
             puts = self.notes.objects.setdefault(name, [])
-            puts.append((body, False))
+            puts.append(Put(body, time.monotonic()))
             done = self._once(client.send, "s3", "PUT", f"/{BUCKET}/{name}", body.encode())
             if done is not None:
-                puts[-1] = (body, True)
+                puts[-1].is_done = True
             self._over.wait(0.03)
 
     def _schedules(self, client: Client) -> None:

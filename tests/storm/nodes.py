@@ -46,6 +46,18 @@ NETWORK_BLOWS: Final = {
     "worker killed while it is cut off": 2,
 }
 """The same, if there are proxies between the nodes and PostgreSQL."""
+SHORT_FAULTS: Final = {
+    "short pause": 4,
+    "short delay": 3,
+    "short hold to the database": 3,
+    "short hold from the database": 3,
+    "connections reset while held": 3,
+    "connections reset at once": 2,
+}
+"""Those that come between two blows, if they are asked for; no lease ends for them, unless they add up."""
+LONGEST_FAULT_SECONDS: Final = 0.3
+LONGEST_PAUSE_SECONDS: Final = 0.1
+"""Between two short faults."""
 TAKEOVERS: Final = (HOME_KILLED, HOME_FROZEN, HOME_STOPPED, HOME_CUT_OFF, AT_A_FAIL_POINT)
 """After these, the stall of calls of the home is measured; after all, that of any call."""
 
@@ -67,9 +79,10 @@ class Nodes(Several):
         cells: int = 32,
         *,
         has_proxies: bool = False,
+        short_faults: int = 0,
     ) -> None:
         """With `has_proxies`, there is one between each node and PostgreSQL, whose address names the folder of its
-        socket.
+        socket. Then there may be short faults, too, so many before each blow.
         """
         super().__init__(folder, address, chance, NAMES[: many + 1])
         self._cells = cells
@@ -79,6 +92,9 @@ class Nodes(Several):
         """Joins for a while."""
         self._proxies = {name: Proxy(address) for name in self._ports} if has_proxies else {}
         self._blows = {**BLOWS, **NETWORK_BLOWS} if has_proxies else BLOWS
+        self._short_faults = short_faults
+        if short_faults:
+            self.round = 10
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -122,6 +138,8 @@ class Nodes(Several):
 
     def blow(self, chance: random.Random) -> bool:
         """Do something to one or more of them, and wait until all agree again; true if another one took the home."""
+        for _ in range(self._short_faults):
+            self._have_a_short_fault(chance)
         time.sleep(chance.uniform(0.02, LONGEST_LIFE_SECONDS))
         kind = chance.choices(list(self._blows), list(self._blows.values()))[0]
         home = "" if any(self._is_dead(name) for name in self._members) else self._home()
@@ -186,6 +204,42 @@ class Nodes(Several):
         if kind != "connections reset":
             time.sleep(seconds)
         if kind == "connections reset" or chance.random() < 0.5:
+            proxy.reset()
+        proxy.heal()
+
+    def _have_a_short_fault(self, chance: random.Random) -> None:
+        """Pause a node for less than its lease, or disturb its connections with PostgreSQL for as long.
+
+        One that is dead, since it came to its fail point, is started again, without a wait until it is ready.
+        """
+        name = chance.choice(self._members)
+        if self._is_dead(name):
+            self._note(f"{AT_A_FAIL_POINT}: {name}")
+            self._met[AT_A_FAIL_POINT] += 1
+            self._revive(name)
+            return
+        kind = chance.choices(list(SHORT_FAULTS), list(SHORT_FAULTS.values()))[0]
+        self._note(f"{kind}: {name}")
+        self._met[kind] += 1
+        seconds = chance.uniform(0.01, LONGEST_FAULT_SECONDS)
+        if kind == "short pause":
+            self._freeze(name, seconds)
+        else:
+            self._disturb_shortly(kind, self._proxies[name], seconds)
+        time.sleep(chance.uniform(0, LONGEST_PAUSE_SECONDS))
+
+    def _disturb_shortly(self, kind: str, proxy: Proxy, seconds: float) -> None:
+        if kind == "short delay":
+            proxy.delay(seconds / 10)
+        elif kind == "short hold to the database":
+            proxy.hold(TO)
+        elif kind == "short hold from the database":
+            proxy.hold(FROM)
+        elif kind == "connections reset while held":
+            # The database does what was sent, or not, and the node sees no answer.
+            proxy.hold(FROM)
+        time.sleep(seconds)
+        if "reset" in kind:
             proxy.reset()
         proxy.heal()
 

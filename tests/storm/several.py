@@ -33,7 +33,7 @@ HEALTH_SECONDS: Final = 1.5
 class Several:
     """Servers on one database, by name."""
 
-    round: Final = 50
+    round = 50
     fail_points: float
     """The part of starts with a fail point."""
 

@@ -18,6 +18,7 @@ from statewright.jobs.processes import End, ProcessRequest
 from statewright.jobs.ray_processes import RayProcesses
 from statewright.settings.server import RayNeeds, RaySettings
 from tests.deadlines import until_async
+from tests.thoroughness import slow
 from tests.unit.functions.workers.ray.bench import FakeRay, fake_ray
 
 PLACE = "ecs/one/main"
@@ -189,6 +190,7 @@ def test_a_lost_node_ends_its_processes_with_a_reason(ray, tmp_path):
     assert len(runs(tmp_path)) == 2
 
 
+@slow
 def test_a_node_that_answers_nothing_is_lost(monkeypatch, tmp_path):
     for ray in fake_ray(monkeypatch, tmp_path, silent_seconds=1):
 

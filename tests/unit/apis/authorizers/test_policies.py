@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -124,7 +123,6 @@ def test_wildcards(pattern, text, expected):
     assert wildcard_matches(pattern, text) is expected
 
 
-def test_a_pattern_of_many_wildcards_takes_no_time():
-    began = time.process_time()
+def test_a_pattern_of_many_wildcards_ends():
+    """One that tries every way of matching would not."""
     assert not wildcard_matches("*a" * 256, "a" * 255 + "b" * 2_000)
-    assert time.process_time() - began < 5

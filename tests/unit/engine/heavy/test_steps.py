@@ -13,6 +13,7 @@ from statewright.engine.heavy import steps as heavy_steps
 from statewright.query.fence import Allowance, LeavesTheLoop, set_allowance
 from statewright.query.jsonata import compile_expression
 from statewright.virtual_clock import VirtualClock, run_virtual
+from tests.thoroughness import slow
 from tests.unit.engine.running import LAMBDA, Rig, machine, passing, task, wait
 
 BIG = list(range(12_000))
@@ -65,7 +66,7 @@ def test_the_result_is_that_of_the_loop(monkeypatch: pytest.MonkeyPatch) -> None
     assert away[0] == "SUCCEEDED"
 
 
-@pytest.mark.parametrize("kind", ["STANDARD", "EXPRESS"])
+@pytest.mark.parametrize("kind", ["STANDARD", pytest.param("EXPRESS", marks=slow)])
 def test_an_expression_that_takes_too_much_fails_and_delays_no_others(kind: Any) -> None:
     async def main(clock: VirtualClock) -> None:
         rig = await Rig(clock).up()
