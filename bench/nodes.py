@@ -8,7 +8,8 @@ Each round has a lone server, one node and two nodes, each on a fresh PostgreSQL
    how many a second, and the CPU of each in servers and database. Where all share the same cores, a second node can
    bring no more executions: what it would bring with cores of its own is twice the ratio of the CPU of an execution
    with one node to that with two.
-2. DescribeMapRun at the node that has the Map Run, and at the other, which forwards it: p50 and CPU over both.
+2. DescribeMapRun at the node that has the Map Run, and at the other, which forwards it: p50 and CPU over both, by one
+   caller, where each process wakes up for each call, and by sixteen.
 3. An idle cluster: transactions of the database a second, and CPU, for each node.
 4. DescribeExecution of executions of all cells while a node stops on SIGTERM, and while one joins: the longest wait.
 """
@@ -189,7 +190,9 @@ async def _run(running: Running, machine: str, executions: int) -> None:
 
 
 async def described(running: Running, calls: int) -> dict[str, tuple[float, float]]:
-    """The p50 in milliseconds and the CPU in microseconds of a call at the owner, and at the other node."""
+    """The p50 in milliseconds and the CPU in microseconds of a call at the owner, and at the other node, by one caller
+    and by several.
+    """
     asked = {"name": "forwarded", "definition": json.dumps(WAITING_ITEM), "roleArn": ROLE}
     machine = (await running.clients[0].call("states", "CreateStateMachine", asked))["stateMachineArn"]
     asked = {"stateMachineArn": machine, "input": "[1]"}
@@ -199,15 +202,25 @@ async def described(running: Running, calls: int) -> dict[str, tuple[float, floa
     arn = (await running.clients[1].call("states", "StartExecution", asked))["executionArn"]
     while not (runs := (await running.clients[1].call("states", "ListMapRuns", {"executionArn": arn}))["mapRuns"]):
         await asyncio.sleep(0.02)
+    while not (shown := (await running.clients[0].call("statewright", "ListNodes", {"executionArn": arn}))["nodes"]):
+        await asyncio.sleep(0.02)
+    owner = [server.endpoint for server in running.servers].index(shown[0]["address"])
     found = {}
-    for name, client in (("owner", running.clients[1]), ("other", running.clients[0])) * 2:
-        before, took = sum(running.cpu()), []
-        for _ in range(calls):
-            began = time.perf_counter()
-            await client.call("states", "DescribeMapRun", {"mapRunArn": runs[0]["mapRunArn"]})
-            took.append(time.perf_counter() - began)
+    # The second time counts: everything is connected then.
+    for callers, place in [(1, owner), (1, 1 - owner), (CALLERS, owner), (CALLERS, 1 - owner)] * 2:
+        before = sum(running.cpu())
+        took: list[float] = []
+        numbers = iter(range(calls))
+
+        async def ask(client: Client, numbers: Iterator[int], took: list[float]) -> None:
+            for _ in numbers:
+                began = time.perf_counter()
+                await client.call("states", "DescribeMapRun", {"mapRunArn": runs[0]["mapRunArn"]})
+                took.append(time.perf_counter() - began)
+
+        await asyncio.gather(*(ask(running.clients[place], numbers, took) for _ in range(callers)))
         cpu = (sum(running.cpu()) - before) / calls * 1e6
-        # The second time counts: everything is connected then.
+        name = f"at the {'owner' if place == owner else 'other node'} by {callers}"
         found[name] = (statistics.median(took) * 1e3, cpu)
     return found
 
@@ -259,7 +272,7 @@ async def waits(running: Running) -> tuple[float, float]:
 async def pair(running: Running, calls: int) -> None:
     """Measure two nodes, on one loop: clients keep their connections."""
     for name, (wait_ms, cpu_us) in (await described(running, calls)).items():
-        print(f"DescribeMapRun at the {name}: p50 {wait_ms:.2f} ms, {cpu_us:.0f} us of CPU")
+        print(f"DescribeMapRun {name}: p50 {wait_ms:.2f} ms, {cpu_us:.0f} us of CPU")
     transactions, percent = await idle(running)
     print(f"idle: {transactions:.1f} transactions a second and {percent:.2f} % of a core, for each node")
     drain, join = await waits(running)

@@ -38,11 +38,9 @@ class NodeClient:
                 *self.signer.call("POST", path, body),
                 (b"content-length", b"%d" % len(body)),
             ]
-            link.write_head("POST", path.encode(), headers)
+            link.write_head("POST", path.encode(), headers, body)
             with time_limit(self._clock, round(timeout_seconds * 1000)):
-                if body:
-                    link.write(body)
-                    await link.drain()
+                await link.drain()
                 await link.read_head()
                 pieces, size = [], 0
                 while piece := await link.read_body():

@@ -70,8 +70,11 @@ class Link:
 
     # ------------------------------------------------------------------ sending
 
-    def write_head(self, method: str, target: bytes, headers: Headers) -> None:
-        """Write the head of a request. Raises: NotSent if the connection is closed."""
+    def write_head(self, method: str, target: bytes, headers: Headers, body: bytes = b"") -> None:
+        """Write the head of a request, and in one piece with it `body`, the whole body or its beginning.
+
+        Raises: NotSent if the connection is closed.
+        """
         if not self.is_open:
             raise NotSent(f"{self.address} has closed the connection")
         self._begin()
@@ -81,7 +84,7 @@ class Link:
         lines = [b"%b %b HTTP/1.1\r\n" % (self._method, target)]
         lines += [b"%b: %b\r\n" % one for one in headers]
         try:
-            self._writer.write(b"".join((*lines, b"\r\n")))
+            self._writer.write(b"".join((*lines, b"\r\n", body)))
         except RuntimeError as problem:
             raise NotSent(f"{self.address}: {problem}") from None
 

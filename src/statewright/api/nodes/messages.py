@@ -2,7 +2,8 @@
 
 A name of 16 digits, the length of a JSON text in 16 digits, the text, and bytes. In the text, bytes are an object with
 one member, their place behind the text; its name is drawn for each message, so that no value of a caller is taken for
-bytes. Bodies that stream are read whole, because a call at another node is one message; `MOST_BYTES` bounds them.
+bytes. A message without bytes has `_NO_BYTES` in place of the name, and its text stands for itself. Bodies that stream
+are read whole, because a call at another node is one message; `MOST_BYTES` bounds them.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ UNAVAILABLE: Final = 503
 
 _NAME: Final = 16
 _HEAD: Final = 32
+_NO_BYTES: Final = "-" * _NAME
 _HEADERS: Final = ("host", "x-amzn-trace-id")
 """Headers of a call that operations look at."""
 
@@ -154,17 +156,19 @@ def answer_of(status: int, body: bytes) -> Json:
 
 
 def _dump(value: Json) -> bytes:
-    name = chance.secret_bytes(8).hex()
+    name = _NO_BYTES
     contents: list[bytes] = []
     end = 0
 
     def other(item: object) -> Json:
-        nonlocal end
+        nonlocal end, name
         if isinstance(item, Mapping):
             return dict(item)
         content = item.body if isinstance(item, _Uploaded) else item
         if not isinstance(content, bytes | bytearray | memoryview):
             raise TypeError(f"{type(item).__name__} is no JSON value")
+        if name == _NO_BYTES:
+            name = chance.secret_bytes(8).hex()
         contents.append(bytes(content))
         begin, end = end, end + len(content)
         return {name: [begin, end, isinstance(item, _Uploaded)]}
@@ -189,8 +193,7 @@ def _load(body: bytes) -> Json:
         value = parse_json(body[_HEAD:begin], max_depth=MAX_DEPTH + 8)
     except JsonTextError as problem:
         raise ValueError(problem.message) from None
-    # Values are searched only if there can be bytes in them.
-    return _with_bytes(value, name, memoryview(body)[begin:]) if body.find(name.encode(), _HEAD, begin) >= 0 else value
+    return _with_bytes(value, name, memoryview(body)[begin:]) if name != _NO_BYTES else value
 
 
 def _with_bytes(value: Json, name: str, contents: memoryview) -> Json:

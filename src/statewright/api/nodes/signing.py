@@ -178,7 +178,7 @@ _ALL: Final = (1 << WINDOW) - 1
 
 def _code(key: bytes, node: str, method: str, path: str, said: str, client: str) -> str:
     text = "\n".join((node, method, path, said, client))
-    return hmac.new(key, text.encode("latin-1", "replace"), hashlib.sha256).hexdigest()
+    return hmac.digest(key, text.encode("latin-1", "replace"), "sha256").hex()
 
 
 def _moved(key: bytes, asked: bytes) -> bytes:

@@ -37,10 +37,12 @@ def test_any_value_arrives(value):
 
 
 def test_a_value_that_looks_like_bytes_is_none():
-    plain = asyncio.run(encode_answer({"x": b"1"}))
-    name = plain[:16].decode()
-    value = {name: [0, 1, False], "y": {name: "z"}}
-    assert answer_of(DONE, asyncio.run(encode_answer(value))) == value
+    plain, none = (asyncio.run(encode_answer({"x": value}))[:16].decode() for value in (b"1", "1"))
+    assert plain != asyncio.run(encode_answer({"x": b"1"}))[:16].decode(), "it is drawn for each message"
+    for name in (plain, none):
+        value = {name: [0, 1, False], "y": {name: "z"}}
+        assert answer_of(DONE, asyncio.run(encode_answer(value))) == value
+        assert answer_of(DONE, asyncio.run(encode_answer({**value, "b": b"1"}))) == {**value, "b": b"1"}
 
 
 def test_a_call_arrives_with_all_that_operations_look_at():
