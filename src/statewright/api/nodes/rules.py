@@ -130,7 +130,7 @@ async def shard_of(engine: Engine, operation: str, request: Json) -> int | None:
         parsed = parse_arn(arn, kind)
         if parsed.region != config.region or config.is_of_other_account(arn):
             return None
-        found = await (engine.map_runs.id_of(arn) if kind == MAP_RUN else engine.names.id_of(arn))
+        found = await (engine.map_runs.known_id_of(arn) if kind == MAP_RUN else engine.names.id_of(arn))
     except (ApiError, AttributeError, KeyError, TypeError):
         return None
     return shard_of_id(found)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from statewright.arn import MAP_RUN, parse_arn
 from statewright.clock import Clock
@@ -17,6 +19,9 @@ from statewright.payload import Json
 from statewright.stores.ids import MOST_SHARDS, first_id, made_ms, shard_of_id
 from statewright.stores.store import Store
 
+_CACHED: Final = 4_096
+"""Ids of runs that are kept in memory."""
+
 
 class MapRunDirectory:
     """All Map Runs of an engine. `of_shards` are those of each cell, by its shard."""
@@ -28,6 +33,7 @@ class MapRunDirectory:
         self._clock = clock
         self._names = names
         self._of_shards = of_shards
+        self._ids: OrderedDict[str, int] = OrderedDict()
 
     # ------------------------------------------------------------------ one run
 
@@ -37,11 +43,19 @@ class MapRunDirectory:
         row = await self._store.catalogue.get(MAP_RUN_IDS.name, map_run_arn)
         if row is None:
             raise _not_found(map_run_arn)
+        self._ids[map_run_arn] = row.sort
+        if len(self._ids) > _CACHED:
+            self._ids.popitem(last=False)
         return row.sort
+
+    async def known_id_of(self, map_run_arn: str) -> int:
+        """The id of a run, or of one that has been deleted: no other run gets its ARN. Raises: see `id_of`."""
+        known = self._ids.get(map_run_arn)
+        return known if known is not None else await self.id_of(map_run_arn)
 
     async def describe(self, map_run_arn: str) -> dict[str, Json]:
         """A run as DescribeMapRun shows it; instants are epoch milliseconds. Raises: see `id_of`; ElsewhereError."""
-        state = await self._state(map_run_arn, await self.id_of(map_run_arn))
+        state = await self._state(map_run_arn, await self.known_id_of(map_run_arn))
         shown: dict[str, Json] = {
             "mapRunArn": map_run_arn,
             "executionArn": state.settings.execution_arn,
@@ -69,7 +83,7 @@ class MapRunDirectory:
         """Change the limits of a run that is open. Raises: ApiError (`ResourceNotFound`, `ValidationException`);
         ElsewhereError.
         """
-        run_id = await self.id_of(map_run_arn)
+        run_id = await self.known_id_of(map_run_arn)
         update = RunUpdated(max_concurrency, tolerated_failure_count, tolerated_failure_percentage)
         if not await self._runs(run_id).update(run_id, update):
             await self._state(map_run_arn, run_id)

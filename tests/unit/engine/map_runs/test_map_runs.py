@@ -58,6 +58,26 @@ def test_a_run_is_shown_while_it_runs_and_afterwards(child_type: str) -> None:
     run_virtual(main)
 
 
+def test_a_run_is_found_once_and_not_shown_once_it_is_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main(clock: VirtualClock) -> None:
+        rig = await Rig(clock).up()
+        arn = await rig.begin(distributed("STANDARD"), [1])
+        await rig.end(arn)
+        (run,), _ = await rig.engine.map_runs.list(arn)
+        shown = await rig.engine.map_runs.describe(run["mapRunArn"])
+        with monkeypatch.context() as patch:
+            patch.setattr(rig.store.catalogue, "get", None)
+            assert await rig.engine.map_runs.describe(run["mapRunArn"]) == shown
+        while await rig.store.executions.forget(clock.now_ms() + 1, 100):
+            pass
+        for ask in (rig.engine.map_runs.describe, rig.engine.map_runs.update):
+            with pytest.raises(ApiError) as refused:
+                await ask(run["mapRunArn"])
+            assert refused.value.code == "ResourceNotFound"
+
+    run_virtual(main)
+
+
 @pytest.mark.parametrize("child_type", ["STANDARD", "EXPRESS"])
 @pytest.mark.parametrize("crash", [False, True])
 def test_a_stop_stops_the_children(child_type: str, crash: bool) -> None:
