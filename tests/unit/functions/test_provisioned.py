@@ -40,6 +40,12 @@ def pids(functions: Functions, version: str = "1") -> set[int]:
     return {worker.pid for worker in pool.idle} if pool is not None else set()
 
 
+async def known(functions: Functions) -> set[int]:
+    """The ids of the processes. A worker is ready by its own word; its id comes from the fork server, perhaps later."""
+    await until_async(lambda: all(pids(functions)), "the ids of the processes")
+    return pids(functions)
+
+
 def test_workers_are_started_ahead_and_kept_while_they_are_idle(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pools, "CHECK_MS", 10)
     monkeypatch.setattr(pools, "IDLE_MS", 0)
@@ -49,7 +55,7 @@ def test_workers_are_started_ahead_and_kept_while_they_are_idle(monkeypatch: pyt
         made = await functions.provisioned.put("f", "1", 2)
         assert (made.qualifier, made.workers) == ("1", 2)
         assert await ended(functions) == ("READY", 2, None)
-        ahead = pids(functions)
+        ahead = await known(functions)
         assert len(ahead) == 2
         pid, how = document(await functions.invoke("f", b"{}", qualifier="1"))
         assert (pid in ahead, how) == (True, "provisioned-concurrency")
@@ -71,7 +77,7 @@ def test_a_worker_that_ends_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None
         await published(functions, "import os\ndef handler(event, context):\n    os._exit(1)\n")
         await functions.provisioned.put("f", "1", 1)
         await ended(functions)
-        (first,) = pids(functions)
+        (first,) = await known(functions)
         await functions.invoke("f", b"{}", qualifier="1")
         await until_async(lambda: pids(functions) - {first}, "another worker")
 
