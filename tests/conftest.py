@@ -51,6 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.basetemp = str(folder / "run")
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """One process more than there are processors: many tests wait for a server, a worker or a database meanwhile."""
     return (os.cpu_count() or 1) + 1
