@@ -16,7 +16,8 @@ what goes through it, and with `--short N`, N shorter faults come before each bl
 reserved concurrency of 1 must never run twice at once.
 
 With `--pair` there are two servers with `--standby`, on PostgreSQL: see `two_servers`. The database is broken only with
-`--replica`. Rounds have fifty blows, and the figures say for how long no call was answered.
+`--replica`. The figures say for how long no call was answered. Rounds of a pair and of nodes have fifty blows, or ten
+with short faults.
 
 Ends with exit code 1 if anything that was acknowledged is lost, an execution is stuck or has failed, a history has a
 gap, an effect has happened twice, or what the probes check does not hold.

@@ -35,8 +35,6 @@ REFUSALS: Final = (
 """In the names or causes of errors that tasks of `effects` have when they are repeated."""
 EFFECTS_EACH: Final = len(EFFECTS["States"]) - 1 + 1
 """One for each task, and a second message of the batch; the last state is no task."""
-
-
 LATE_SECONDS: Final = 30
 """For this long a node may still carry out a call whose caller has given up: longer than it waits for an owner."""
 

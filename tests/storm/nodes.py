@@ -58,6 +58,8 @@ SHORT_FAULTS: Final = {
 LONGEST_FAULT_SECONDS: Final = 0.3
 LONGEST_PAUSE_SECONDS: Final = 0.1
 """Between two short faults."""
+ROUND_OF_MANY: Final = 10
+"""Blows of a round, if short faults come before each."""
 TAKEOVERS: Final = (HOME_KILLED, HOME_FROZEN, HOME_STOPPED, HOME_CUT_OFF, AT_A_FAIL_POINT)
 """After these, the stall of calls of the home is measured; after all, that of any call."""
 
@@ -94,7 +96,7 @@ class Nodes(Several):
         self._blows = {**BLOWS, **NETWORK_BLOWS} if has_proxies else BLOWS
         self._short_faults = short_faults
         if short_faults:
-            self.round = 10
+            self.round = ROUND_OF_MANY
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -233,10 +235,8 @@ class Nodes(Several):
             proxy.delay(seconds / 10)
         elif kind == "short hold to the database":
             proxy.hold(TO)
-        elif kind == "short hold from the database":
-            proxy.hold(FROM)
-        elif kind == "connections reset while held":
-            # The database does what was sent, or not, and the node sees no answer.
+        elif kind in ("short hold from the database", "connections reset while held"):
+            # In the second, the database does what was sent, or not, and the node sees no answer.
             proxy.hold(FROM)
         time.sleep(seconds)
         if "reset" in kind:
