@@ -49,6 +49,7 @@ from statewright.virtual_clock import VirtualClock
 
 if TYPE_CHECKING:
     from statewright.apis.integrations.aws import CallWire
+    from statewright.functions.invoke import AroundInvocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +122,16 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """Additions to a system that is assembled for a test or a simulation; a server has none.
+    """Additions to a system that is assembled for a test, a simulation or a node of a cluster.
 
     `around` wraps the calls of operations. `around_tasks` is given the system's integrations, and returns those that
-    the engine calls. `refine`, `on_history` and `on_offer` are the engine's.
+    the engine calls. `around_invocation` may run invocations of functions elsewhere. `refine`, `on_history` and
+    `on_offer` are the engine's.
     """
 
     around: Around | None = None
     around_tasks: Callable[[Integrations], Integrations] | None = None
+    around_invocation: AroundInvocation | None = None
     refine: Refine | None = None
     on_history: OnHistory | None = None
     on_offer: OnOffer | None = None
@@ -280,6 +283,7 @@ class _Common:
             partial(_wire, calls),
             shared,
             account,
+            hooks.around_invocation,
         )
         services = Services(Building(ground, OF_ALL if is_home else SHARED))
         # Metrics are counted from the start, by the engine, too.

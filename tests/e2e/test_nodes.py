@@ -269,6 +269,62 @@ def test_synchronous_express_executions_run_where_they_are_asked_for(pair: Pair)
         assert (done["status"], done["output"]) == ("SUCCEEDED", '{"n":1}')
 
 
+def test_events_start_executions_at_all_nodes(pair: Pair) -> None:
+    _, other = pair
+    arn = made(other, "by-event", "P", P={"Type": "Pass", "End": True})
+    events, executions = other.client("events"), other.client()
+    events.put_rule(Name="by-event", EventPattern=json.dumps({"source": ["shop"]}))
+    events.put_targets(Rule="by-event", Targets=[{"Id": "1", "Arn": arn, "RoleArn": ROLE}])
+    events.put_events(Entries=[{"Source": "shop", "DetailType": "t", "Detail": "{}"}] * 4)
+
+    def done() -> list[str]:
+        found = executions.list_executions(stateMachineArn=arn, statusFilter="SUCCEEDED")["executions"]
+        return [one["executionArn"] for one in found] if len(found) == 4 else []
+
+    assert {asked(other, "run", arn=one)["node"] for one in until(done, "the executions")} == {"a", "b"}
+
+
+TOGETHER = """
+import json, os, time, urllib.request
+
+def ask(operation, **request):
+    headers = {"x-amz-target": "AmazonSQS." + operation, "content-type": "application/x-amz-json-1.0"}
+    body = json.dumps(request).encode()
+    with urllib.request.urlopen(urllib.request.Request(os.environ["AWS_ENDPOINT_URL"], body, headers)) as answer:
+        return json.loads(answer.read())
+
+def handler(event, context):
+    queue = {"QueueUrl": event["queue"]}
+    ask("SendMessage", MessageBody=os.environ["AWS_ENDPOINT_URL"], **queue)
+    while ask("GetQueueAttributes", AttributeNames=["All"], **queue)["Attributes"]["ApproximateNumberOfMessages"] < "3":
+        time.sleep(0.1)
+"""
+"""Each call ends once three are under way."""
+
+
+def test_functions_that_events_invoke_run_at_all_nodes(pair: Pair) -> None:
+    _, other = pair
+    functions, queues = other.client("lambda"), other.client("sqs")
+    url = queues.create_queue(QueueName="together")["QueueUrl"]
+    settings = {"Runtime": "python3.12", "Handler": "own.handler", "Role": ROLE, "Timeout": 900}
+    functions.create_function(FunctionName="together", **settings, Code={"ZipFile": zipped(own=TOGETHER)})
+    for _ in range(3):
+        body = json.dumps({"queue": url}).encode()
+        functions.invoke(FunctionName="together", InvocationType="Event", Payload=body)
+
+    def all_three() -> list[dict[str, Any]]:
+        found = queues.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+        if found["ApproximateNumberOfMessages"] != "3":
+            return []
+        messages: list[dict[str, Any]] = queues.receive_message(
+            QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=0
+        )["Messages"]
+        return messages
+
+    at = {one["Body"].rpartition(":")[2] for one in until(all_three, "three invocations at once")}
+    assert at == {str(node.port) for node in pair}
+
+
 def test_a_changed_function_is_known_to_both_once_the_change_is_answered(pair: Pair) -> None:
     _, other = pair
 

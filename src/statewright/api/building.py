@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from statewright.config import Config
     from statewright.engine.engine import Engine
     from statewright.events.deliveries import Deliveries
+    from statewright.functions.invoke import AroundInvocation
     from statewright.integrations.registry import Registry
     from statewright.metrics.recorder import Recorder
     from statewright.stacks.threads import Invoke
@@ -73,6 +74,7 @@ class Ground:
     """Returns a part of the default region, running, given the function that builds it; `None` there."""
     account: str = ""
     """The account, if it is not the default one."""
+    around_invocation: AroundInvocation | None = None
 
 
 class Building:

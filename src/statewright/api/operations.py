@@ -156,6 +156,8 @@ class Call:
     completion: Completion[Json] | None = None
     size: int = 0
     """Bytes of its body, if that was read into memory."""
+    runs_anywhere: bool = False
+    """True if nothing in this process follows what the call begins: in a cluster, any node may run it."""
 
     @property
     def trace_header(self) -> str | None:

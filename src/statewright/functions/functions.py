@@ -22,7 +22,7 @@ from statewright.functions.async_queue import AsyncQueue, Deliver
 from statewright.functions.code.packages import Packages
 from statewright.functions.concurrency import Concurrency
 from statewright.functions.definitions import Definitions, ReadObject
-from statewright.functions.invoke import Invocation, Invoker, decoded_context
+from statewright.functions.invoke import AroundInvocation, Invocation, Invoker, decoded_context
 from statewright.functions.invoke_settings import EventSettings
 from statewright.functions.layers import Layers
 from statewright.functions.logs import Logs
@@ -48,7 +48,7 @@ class Functions:
 
     `data` is the folder for code and logs; `None` keeps them in a temporary one. `endpoint` gives the server's own
     address, for handlers. `read_object` reads code from buckets; `deliver` hands reports on Event invocations to
-    targets that are not functions; `issue` issues credentials of their roles.
+    targets that are not functions; `issue` issues credentials of their roles; `around` may run invocations elsewhere.
     """
 
     def __init__(
@@ -63,6 +63,7 @@ class Functions:
         deliver: Deliver | None = None,
         recorder: Recorder | None = None,
         issue: Issue = dummies,
+        around: AroundInvocation | None = None,
     ) -> None:
         sdk = node_sdk(config, data)
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
@@ -82,7 +83,7 @@ class Functions:
         self.event_settings = EventSettings(self.definitions)
         self.policies = Policies(self.definitions)
         self.urls = Urls(self.definitions, endpoint)
-        self.invoker = Invoker(clock, config, self.definitions, concurrency, self.logs, endpoint, issue, sdk)
+        self.invoker = Invoker(clock, config, self.definitions, concurrency, self.logs, endpoint, issue, sdk, around)
         self.provisioned = ProvisionedConcurrency(self.definitions, self.invoker)
         self._entropy = entropy
         self._deliver_elsewhere = deliver

@@ -11,11 +11,11 @@ import asyncio
 import base64
 import binascii
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import orjson
 
@@ -90,8 +90,19 @@ class Resolution:
     """How often `resolve_again` had been called when it was begun."""
 
 
+class AroundInvocation(Protocol):
+    """Runs an invocation at this process, by `run`, or at another one. Raises: ApiError, StoreError."""
+
+    def __call__(
+        self, target: Target, call: Invocation, run: Callable[[], Awaitable[Invoked]], /
+    ) -> Awaitable[Invoked]:
+        """The answer."""
+
+
 class Invoker:
-    """Runs invocations. `endpoint` gives the server's own address at the time a worker starts."""
+    """Runs invocations. `endpoint` gives the server's own address at the time a worker starts; `around` may run an
+    invocation elsewhere.
+    """
 
     def __init__(
         self,
@@ -103,7 +114,9 @@ class Invoker:
         endpoint: Callable[[], str],
         issue: Issue,
         sdk: NodeSdk,
+        around: AroundInvocation | None = None,
     ) -> None:
+        self._around = around
         self.clock = clock
         self.config = config
         self.definitions = definitions
@@ -228,7 +241,22 @@ class Invoker:
             self.concurrency.leave(target.name)
 
     async def run_admitted(self, target: Target, call: Invocation) -> Invoked:
-        """Run an invocation that the caller has entered in `concurrency`. Raises: ApiError."""
+        """Run an invocation that the caller has entered in `concurrency`. Raises: ApiError, StoreError."""
+        if self._around is None or self._stays_here(target):
+            return await self.run_here(target, call)
+        return await self._around(target, call, lambda: self.run_here(target, call))
+
+    def _stays_here(self, target: Target) -> bool:
+        """True for handlers on Ray, which are spread already, for a function whose reservation excludes others, and for
+        a version with workers of provisioned concurrency.
+        """
+        if self.ray is not None or target.name in self.concurrency.reserved:
+            return True
+        pool = self.pools.get(target.name, target.version)
+        return pool is not None and pool.kept > 0
+
+    async def run_here(self, target: Target, call: Invocation) -> Invoked:
+        """Run an invocation on a worker of this process. Raises: ApiError, StoreError."""
         model = self.models.get(target.name)
         if model is not None:
             outcome = await model.run(self.clock, call.payload, target.timeout_ms)

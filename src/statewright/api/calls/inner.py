@@ -108,8 +108,10 @@ class OwnInvoker:
         request_id: str,
         completion: Completion[Json] | None = None,
         region: str | None = None,
+        sent_by: str | None = None,
+        runs_anywhere: bool = False,
     ) -> Json:
-        """Run an operation, in another region if one is given that runs.
+        """Run an operation, in another region if one is given that runs. See `Call` for the last two.
 
         Raises: ApiError, with the HTTP status that a caller outside would see.
         """
@@ -120,7 +122,10 @@ class OwnInvoker:
             content = request.get(streamed) or b""
             request = {**request, streamed: Upload(_once(content), len(content))}
         try:
-            call = Call(self._service, operation, request_id, self._headers, completion=completion)
+            call = Call(
+                self._service, operation, request_id, self._headers, sent_by=sent_by, completion=completion,
+                runs_anywhere=runs_anywhere,
+            )  # fmt: skip
             return await perform(self._calls.app_in(region), call, request)
         except ApiError as error:
             error.status = status_of(error, self._service)

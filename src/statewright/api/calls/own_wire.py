@@ -62,6 +62,7 @@ class WireCalls:
             operation, request = await wire.read(incoming)
             call = Call(
                 service.name, operation, sent.request_id, headers, None, path, query, size=incoming.size,
+                runs_anywhere=True,
             )  # fmt: skip
             running = perform(app, call, request)
             if (service.name, operation) in _WAITING or waits_for_events(service.name, operation):

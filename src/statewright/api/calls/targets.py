@@ -69,10 +69,15 @@ class TargetCalls:
             raise ApiError("UnknownOperationException", f"There is no {service}:{action} here.", status=404)
         signing, name = known
         members = request_members(signing, name, request)
+        is_start = (signing, name) == _START
+        if is_start:
+            # By its name a repeat finds the execution, which may have ended, if the first answer was lost.
+            members.setdefault("name", request_id)
         try:
             answer: JsonMapping = await self._invokers[signing](
-                name, members, request_id=request_id, region=_region_of(members)
-            )
+                name, members, request_id=request_id, region=_region_of(members),
+                sent_by=f"target {request_id}" if is_start else None, runs_anywhere=True,
+            )  # fmt: skip
         except ApiError as error:
             raise (legacy(error) if signing == "sqs" else error) from None
         return answer
@@ -85,6 +90,7 @@ def _known(service: str, action: str) -> tuple[str, str] | None:
     return None if found is None or name is None else (found.name, name)
 
 
+_START: Final = ("states", "StartExecution")
 _PLACES: Final = ("QueueUrl", "FunctionName", "stateMachineArn", "TopicArn")
 """The members of requests that name a resource, and with it its region."""
 _REGION: Final = re.compile(r"arn:[^:]*:[^:]*:(?P<arn>[^:]+):.*|https://sqs\.(?P<host>[^./]+)\..*", re.DOTALL)

@@ -56,6 +56,7 @@ def build_functions(make: Building) -> Functions:
         deliver=deliver,
         recorder=ground.metrics,
         issue=make(build_role_sessions).issue,
+        around=ground.around_invocation,
     )
 
 

@@ -89,6 +89,7 @@ class NodeRouter:
         self._clock = clock
         self._needs_home = needs_home
         self._is_home_app = is_home_app
+        self._turn = 0
         self._home = _Place(HOME, find_home, lambda: apps.at_home(directory))
 
     async def __call__(self, call: Call, request: Json, run: Run, /) -> Json:
@@ -130,7 +131,7 @@ class NodeRouter:
             return home
         if rule is Rule.START:
             if home is None:
-                return None
+                return await self._any_cell(app, call, request)
             if not self._directory.has_any():
                 return home
             # A request that names no machine is refused by the operation.
@@ -142,6 +143,25 @@ class NodeRouter:
             return None
         if shard == SHARD:
             return home
+        return self._cell(shard)
+
+    async def _any_cell(self, home: App, call: Call, request: Json) -> _Place | None:
+        """The place of a start at the home: that of each cell in turn, `None` if it is to run at the home."""
+        if not call.runs_anywhere or call.completion is not None or not _is_of(home, request):
+            return None
+        cell = self._next_cell()
+        return None if cell is None or await self._needs_home(home, request) else cell
+
+    def _next_cell(self) -> _Place | None:
+        """The next cell that has an owner."""
+        owners = self._directory.owners()
+        if not owners:
+            return None
+        self._turn += 1
+        shard, _ = owners[self._turn % len(owners)]
+        return self._cell(shard)
+
+    def _cell(self, shard: int) -> _Place:
         return _Place(shard, find_cell(shard), lambda: self._apps.at(shard, self._directory))
 
     async def _run_at(self, place: _Place, call: Call, request: Json, run: Run) -> Json:
@@ -209,6 +229,12 @@ def _is_plain_invocation(call: Call, request: Json) -> bool:
         and call.operation == "Invoke"
         and request.get("InvocationType") in (None, "RequestResponse")
     )
+
+
+def _is_of(app: App, request: Json) -> bool:
+    """True if a start names a machine of the region and account of an application: others have no cells."""
+    arn = request.get("stateMachineArn") if isinstance(request, dict) else None
+    return isinstance(arn, str) and not app.config.is_elsewhere(arn)
 
 
 def _seconds(call: Call) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -47,6 +47,9 @@ class Directory(Protocol):
 
     def owner_of(self, shard: int) -> Peer | None:
         """The node that has a cell, by its shard; `None` if none has it at present."""
+
+    def owners(self) -> Sequence[tuple[int, Peer]]:
+        """The cells that a node has, this one included: their shards, without the home's, and the nodes."""
 
     def has(self, shard: int) -> bool:
         """True if the worker of this process has a cell."""

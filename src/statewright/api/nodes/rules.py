@@ -30,7 +30,9 @@ class Rule(Enum):
     HERE = "here"
     """At any node: it only reads the store, or nothing."""
     START = "start"
-    """At the node that was asked, unless its machine needs the one memory of the home."""
+    """At the node that was asked, unless its machine needs the one memory of the home. What the home itself starts for
+    targets and APIs runs at all nodes in turn.
+    """
     EXECUTION = "execution"
     """At the node that has the cell of its execution or Map Run."""
     HOME = "home"

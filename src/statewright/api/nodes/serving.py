@@ -35,6 +35,7 @@ from statewright.api.nodes.signing import Refused, Verifier
 from statewright.api.nodes.tasks import CANCEL, TASK, TasksAtHome
 from statewright.api.nodes.watched import while_connected
 from statewright.api.nodes.workers.copies import DROP, drop_copies
+from statewright.api.nodes.workers.invocations import INVOKE, run_for_home
 from statewright.api.nodes.workers.logs import SEND_LOGS
 from statewright.api.operations import App, waits_for_events
 from statewright.api.protocols.wire import Disconnected, Message, Receive
@@ -95,6 +96,7 @@ class NodeCalls:
             HELLO: self._hello,
             DROP: self._drop,
             SEND_LOGS: self._send_logs,
+            INVOKE: self._invoke,
         }
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -226,6 +228,15 @@ class NodeCalls:
     async def _send_logs(self, _body: bytes, _query: str, watch: Watch | None) -> Answer:
         await while_connected(self._logs_of.send(), watch)
         return DONE, b"{}"
+
+    async def _invoke(self, body: bytes, _query: str, _watch: Watch | None) -> Answer:
+        if self._apps.worker is None:
+            return MOVED, b"{}"
+        try:
+            return DONE, await run_for_home(self._apps.worker, body)
+        except ApiError as error:
+            error.status = status_of(error, "lambda")
+            return REFUSED, encode_refusal(error)
 
     async def _look(self, _body: bytes, _query: str, _watch: Watch | None) -> Answer:
         self._on_look()

@@ -73,6 +73,8 @@ class NodeCells:
         self._open: set[int] = set()
         """Shards that the engine works on."""
         self._seen: Seen | None = None
+        self._owners: list[tuple[int, Peer]] | None = None
+        """The answer of `owners`, until something changes."""
         self._home_epoch = 0
         self._takes_cells = False
         self._is_answering = True
@@ -116,6 +118,14 @@ class NodeCells:
     def is_home(self) -> bool:
         """True while this process has the home."""
         return self._home_epoch != 0
+
+    def owners(self) -> list[tuple[int, Peer]]:
+        """The cells that a node has, this one included: their shards, without the home's, and the nodes."""
+        if self._owners is None:
+            shards = [one.shard for one in self._seen.cells] if self._seen is not None else []
+            found = [(shard, self.owner_of(shard)) for shard in shards if shard != SHARD]
+            self._owners = [(shard, peer) for shard, peer in found if peer is not None]
+        return self._owners
 
     def has(self, shard: int) -> bool:
         """True if this process's worker has the cell of a shard."""
@@ -255,6 +265,7 @@ class NodeCells:
                 self._client.cut(Peer(node.name, node.address, 0))
 
     def _note_change(self) -> None:
+        self._owners = None
         home = self.home()
         if home is not None and home != self._known_home:
             self._known_home = home

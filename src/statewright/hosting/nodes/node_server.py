@@ -35,6 +35,7 @@ from statewright.api.nodes.signing import Verifier
 from statewright.api.nodes.tasks import HomeTasks, TasksAtHome
 from statewright.api.nodes.workers.asking import AllNodes
 from statewright.api.nodes.workers.copies import DroppedCopies
+from statewright.api.nodes.workers.invocations import SpreadInvocations
 from statewright.api.nodes.workers.logs import CurrentLogs, send_logs
 from statewright.api.operations import App
 from statewright.api.standby import NoPages
@@ -298,7 +299,8 @@ class NodeServer:
             log.info("this node leaves the home to nodes of a newer version: %s", problem)
             return
         await process.hold_folder()
-        hooks = replace(process.options.hooks, around=joined.around)
+        spread = SpreadInvocations(process.options.config, joined.cells, joined.client, self._own.name)
+        hooks = replace(process.options.hooks, around=joined.around, around_invocation=spread)
         self._inside = inside = process.assemble(self._demotion, hooks=hooks, nodes=joined.reports)
         inside.api.standing = self._standing
         answers = AnswersAnywhere(inside.system.engine, inside.system.calls.states, joined.apps, joined.cells)

@@ -64,6 +64,10 @@ class FakeDirectory:
     def owner_of(self, shard: int) -> Peer | None:
         return self._peer(self.rows.owners.get(shard))
 
+    def owners(self) -> list[tuple[int, Peer]]:
+        found = [(shard, self.owner_of(shard)) for shard in sorted(self.rows.owners)]
+        return [(shard, peer) for shard, peer in found if peer is not None]
+
     def has(self, shard: int) -> bool:
         return self.rows.owners.get(shard) == self.name
 

@@ -131,6 +131,37 @@ def test_starts_run_where_they_are_asked_for_unless_the_machine_needs_the_home()
     asyncio.run(test())
 
 
+def test_what_the_home_starts_for_targets_runs_in_each_cell_in_turn():
+    async def test() -> None:
+        async with three() as (nodes, engines):
+            home: Any = nodes[0].apps.home
+            free: dict[str, Any] = {"sent_by": "target 1", "runs_anywhere": True}
+
+            async def started(machine: str = MACHINE, **given: Any) -> list[str]:
+                request = {"stateMachineArn": machine, "name": "n"}
+                await perform(home, call_of("StartExecution", **given), request)
+                found = [one.name for pair in engines for one in pair if one.done]
+                for one in (one for pair in engines for one in pair):
+                    assert one.done in ([], [("start", "n", given.get("sent_by"))])
+                    one.done.clear()
+                return found
+
+            assert [await started(**free) for _ in range(4)] == [["worker b"], ["worker c"]] * 2
+            # A cell without an owner, too, keeps no start.
+            nodes[0].directory.rows.owners[cell_shard(3)] = "gone"
+            assert sorted([await started(**free) for _ in range(3)])[::2] == [["worker b"], ["worker c"]]
+            # These stay: its limit is at the home; it is of another region, which has no cells; its caller follows it.
+            assert await started(MACHINE.replace(":m", ":limited"), **free) == ["home a"]
+            assert await started(MACHINE.replace("us-east-1", "eu-west-1"), **free) == ["home a"]
+            assert await started(sent_by="task 1") == ["home a"]
+            completed = Completion(17, bytes)
+            assert await started(**free, completion=completed) == ["home a"]
+            nodes[0].directory.rows.owners.clear()
+            assert await started(**free) == ["home a"]
+
+    asyncio.run(test())
+
+
 def test_errors_arrive_with_all_their_parts():
     async def test() -> None:
         async with three() as (nodes, engines):

@@ -1,1 +1,1 @@
-"""Calls of the home at the workers of all nodes: an answer of the home then holds at every node."""
+"""Calls of the home at the workers of all nodes: its answers hold everywhere, and handlers are spread."""

@@ -1,0 +1,115 @@
+"""Invocations at the home that run on workers of all nodes: Event invocations, those by queues, streams and APIs.
+
+The home admits and counts them, and keeps those that wait. What runs, runs at the node to which the home has sent the
+fewest that are still under way; of equals at its own, so that a cluster with little to do calls no other node.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Final
+
+from statewright.api.nodes.around import LONG_SECONDS
+from statewright.api.nodes.client import NodeClient
+from statewright.api.nodes.links import NotSent, Unanswered
+from statewright.api.nodes.messages import DONE, MOVED, answer_of, encode_answer
+from statewright.api.nodes.peers import Directory, Peer
+from statewright.api.operations import App
+from statewright.config import Config
+from statewright.errors import ApiError, Unreadable
+from statewright.functions.invoke import Invocation, Target
+from statewright.functions.outcomes import Invoked
+
+INVOKE: Final = "/_statewright/node/invoke"
+"""Runs an invocation that the home has admitted."""
+UNKNOWN: Final = 404
+"""The answer of a node of an older version."""
+
+
+class SpreadInvocations:
+    """An `AroundInvocation` of the home. `own_name` is the name of its node."""
+
+    def __init__(self, config: Config, directory: Directory, client: NodeClient, own_name: str) -> None:
+        self._config = config
+        self._directory = directory
+        self._client = client
+        self._own_name = own_name
+        self._under_way: Counter[str] = Counter()
+        """Invocations by the name of the node."""
+
+    async def __call__(self, target: Target, call: Invocation, run: Callable[[], Awaitable[Invoked]], /) -> Invoked:
+        """Run an invocation at the least busy node. Raises: ApiError, StoreError."""
+        if self._config.is_elsewhere(target.arn):
+            # Other regions and accounts are the home's alone.
+            return await run()
+        peer = self._least_busy()
+        name = self._own_name if peer is None else peer.name
+        self._under_way[name] += 1
+        try:
+            if peer is not None:
+                answer = await self._run_at(peer, target, call)
+                if answer is not None:
+                    return answer
+            return await run()
+        finally:
+            self._under_way[name] -= 1
+            if not self._under_way[name]:
+                del self._under_way[name]
+
+    def _least_busy(self) -> Peer | None:
+        """The node that runs the next invocation; `None` for this one."""
+        others = {peer.name: peer for _, peer in self._directory.owners()}
+        others.pop(self._own_name, None)
+        found = min(others.values(), key=lambda peer: self._under_way[peer.name], default=None)
+        if found is None or self._under_way[found.name] >= self._under_way[self._own_name]:
+            return None
+        return found
+
+    async def _run_at(self, peer: Peer, target: Target, call: Invocation) -> Invoked | None:
+        """The answer of a node; `None` if it has not begun. Raises: ApiError, Unavailable."""
+        body = await encode_answer(
+            {
+                "name": target.name, "version": target.version, "arn": target.arn, "payload": call.payload,
+                "requestId": call.request_id, "context": call.client_context, "trace": call.trace_header,
+                "logTail": call.log_tail,
+            }
+        )  # fmt: skip
+        try:
+            status, answer = await self._client.call(peer, INVOKE, body, LONG_SECONDS)
+        except NotSent:
+            return None
+        except Unanswered as problem:
+            # As for a handler whose machine is lost: clients repeat the call, and so do queues.
+            raise ApiError("ServiceException", f"The handler was lost: {problem}", status=500) from None
+        if status in (MOVED, UNKNOWN):
+            return None
+        given = answer_of(status, answer)
+        return Invoked(
+            200, given["payload"], given["error"], given["log"], given["version"], given["requestId"]
+        )  # fmt: skip
+
+
+async def run_for_home(app: App, body: bytes) -> bytes:
+    """Run an invocation that the home has sent, and encode its answer; `app` is that of this node's worker.
+
+    Raises: ApiError, StoreError, Unreadable.
+    """
+    try:
+        given = answer_of(DONE, body)
+        name, version, arn = given["name"], given["version"], given["arn"]
+        call = Invocation(
+            given["payload"], given["requestId"], given["context"], given["trace"], given["logTail"]
+        )  # fmt: skip
+    except (KeyError, TypeError) as problem:
+        raise Unreadable(f"it is no invocation: {problem!r}") from None
+    invoker = app.services.functions.invoker
+    target = await invoker.resolve(name, version)
+    done = await invoker.run_here(replace(target, arn=arn), call)
+    return await encode_answer(
+        {
+            "payload": done.payload, "error": done.function_error, "log": done.log_tail,
+            "version": done.executed_version, "requestId": done.request_id,
+        }
+    )  # fmt: skip
