@@ -26,6 +26,7 @@ LAYERS = [
         "settings",
         "credentials",
         "formats",
+        "lease_end",
         "files",
         "__init__",
     ],

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,6 +13,7 @@ import psycopg
 import pytest
 
 from statewright.errors import InUse, OwnershipLost, StoreError, Unavailable
+from statewright.lease_end import INSTANT
 from statewright.stores.opening import open_store
 from statewright.stores.postgres import lease, writer
 from statewright.stores.postgres.arrays import bigints, byteas, register, texts
@@ -118,6 +121,23 @@ def test_an_owner_whose_lease_was_taken_commits_nothing_more(address):
         await alice.close()
         assert await bob.executions.commit(step(commit, 2)) == Committed(3)
         await bob.close()
+
+    asyncio.run(body())
+
+
+def test_other_processes_read_how_long_a_lease_is_trusted(address):
+    async def body() -> None:
+        alice = PostgresStore(address)
+        await alice.open("alice")
+
+        def read() -> float:
+            return float(INSTANT.unpack(os.pread(alice.lease_end.descriptor, INSTANT.size, 0))[0])
+
+        begun = time.monotonic()
+        await until_async(lambda: read() > begun + lease.TRUST_SECONDS, "a renewal")
+        rows(address, "UPDATE shard SET owner = 'bob', epoch = epoch + 1")
+        await until_async(lambda: read() == 0.0, "the loss of the lease")
+        await alice.close()
 
     asyncio.run(body())
 

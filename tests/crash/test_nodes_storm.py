@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.postgres_server import server_or_skip
-from tests.storm.__main__ import every_probe, storm
+from tests.storm.__main__ import PROBES, storm
 from tests.storm.nodes import Nodes
 
 pytestmark = [
@@ -26,7 +26,7 @@ def test_a_storm_on_three_nodes_breaks_no_promise(tmp_path: Path) -> None:
     print(f"SEED={seed}, data in {tmp_path}", flush=True)
     with Nodes(tmp_path, server_or_skip().new_database(), random.Random(seed)) as target:
         # It ends after so many blows, however long they take on a slow machine.
-        figures = storm(target, seed, kills, minutes=math.inf, probes=every_probe())
+        figures = storm(target, seed, kills, minutes=math.inf, probes=PROBES)
     assert figures.is_clean, figures
     for log in target.logs:
         assert "bug in Statewright" not in log.read_text(), log

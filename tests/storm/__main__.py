@@ -12,8 +12,7 @@ keeps what it is given, space, memory or descriptors.
 
 With `--nodes 3` there are three nodes of a cluster, on PostgreSQL, and further callers (`probes`): see `nodes`. A line
 counts the kinds of blows. With `--network`, a proxy between each node and PostgreSQL delays, holds back or breaks off
-what goes through it, and with `--short N`, N shorter faults come before each blow. With `--reserved`, a function with a
-reserved concurrency of 1 must never run twice at once.
+what goes through it, and with `--short N`, N shorter faults come before each blow.
 
 With `--pair` there are two servers with `--standby`, on PostgreSQL: see `two_servers`. The database is broken only with
 `--replica`. The figures say for how long no call was answered. Rounds of a pair and of nodes have fifty blows, or ten
@@ -44,6 +43,7 @@ from tests.storm.load import OTHERS, Load, Probe
 from tests.storm.nodes import MOST_NODES, Nodes
 from tests.storm.one_server import Clock, OneServer
 from tests.storm.probes.activities import Activities
+from tests.storm.probes.events import Events
 from tests.storm.probes.messages import Messages
 from tests.storm.probes.permits import Permits
 from tests.storm.probes.races import Races
@@ -57,6 +57,8 @@ EVERY = 25
 MOST_ROWS = 100_000
 """Of each table that is kept of a storm that has found something."""
 SIGNALS = (signal.SIGKILL, signal.SIGQUIT)
+PROBES: Sequence[Callable[[Recorder], Probe]] = (Races, Permits, Messages, Watchers, Activities, Spread, Events)
+"""What makes the probes for a storm on a cluster."""
 
 
 def main() -> int:
@@ -86,7 +88,7 @@ def main() -> int:
             target = OneServer(stack.enter_context(Servers(folder, address)), clock, faults)
         # Several servers are to be killed on a database that goes on, unless it has a replica to go on with.
         broken = database if options.replica or not (options.pair or options.nodes) else None
-        probes = every_probe(reserved=options.reserved) if options.nodes or options.probes else ()
+        probes = PROBES if options.nodes or options.probes else ()
         figures = storm(
             target, seed, options.kills, options.minutes, broken,
             probes=probes, go_on=options.go_on, keep=partial(_keep_tables, address, folder),
@@ -187,11 +189,6 @@ def storm(
     return figures
 
 
-def every_probe(*, reserved: bool = False) -> Sequence[Callable[[Recorder], Probe]]:
-    """What makes the probes for a storm on a cluster."""
-    return (Races, Permits, Messages, Watchers, Activities, partial(Spread, reserved=reserved))
-
-
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.storm", description=__doc__.partition("\n")[0])
     parser.add_argument("--seed", type=int, help="of the kinds and instants of kills; drawn unless given")
@@ -202,7 +199,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--network", action="store_true", help="--nodes, cut off from PostgreSQL in turn")
     parser.add_argument("--short", type=int, default=0, metavar="N", help="--network, N short faults before each blow")
     parser.add_argument("--probes", action="store_true", help="the further callers of --nodes, without it")
-    parser.add_argument("--reserved", action="store_true", help="check a function with a reserved concurrency of 1")
     parser.add_argument("--replica", action="store_true", help="PostgreSQL with a replica that is promoted")
     parser.add_argument("--clock", action="store_true", help="the server's wall clock jumps in every life")
     parser.add_argument("--faults", action="store_true", help="lives without disk, space, memory or descriptors")

@@ -298,6 +298,7 @@ class Definitions:
                     )
             await self.records.write(FUNCTION.row(replace(function, reserved=most)))
             self._concurrency.reserve(function.name, most)
+        self.announce(function.name, latest=False)
 
     async def set_recursion(self, name_or_arn: str, recursion: str) -> None:
         """Store the recursion setting; Statewright does not detect recursive loops."""

@@ -83,7 +83,9 @@ class Functions:
         self.event_settings = EventSettings(self.definitions)
         self.policies = Policies(self.definitions)
         self.urls = Urls(self.definitions, endpoint)
-        self.invoker = Invoker(clock, config, self.definitions, concurrency, self.logs, endpoint, issue, sdk, around)
+        self.invoker = Invoker(
+            clock, config, self.definitions, concurrency, self.logs, endpoint, issue, sdk, around, store.lease_end
+        )
         self.provisioned = ProvisionedConcurrency(self.definitions, self.invoker)
         self._entropy = entropy
         self._deliver_elsewhere = deliver

@@ -40,6 +40,7 @@ from statewright.functions.workers.isolation import HARDENED, NAMESPACES, NONE, 
 from statewright.functions.workers.models import ModelRunner
 from statewright.functions.workers.pools import Pool, Pools
 from statewright.functions.workers.ray_link import RayLink
+from statewright.lease_end import LeaseEnd
 from statewright.limits import (
     FUNCTION_EVENT_BYTES,
     FUNCTION_INIT_MS,
@@ -115,8 +116,10 @@ class Invoker:
         issue: Issue,
         sdk: NodeSdk,
         around: AroundInvocation | None = None,
+        lease_end: LeaseEnd | None = None,
     ) -> None:
         self._around = around
+        self._has_lease = lease_end is not None
         self.clock = clock
         self.config = config
         self.definitions = definitions
@@ -130,7 +133,7 @@ class Invoker:
         self.models: dict[str, ModelRunner] = {}
         """Models by function name; the handlers of these functions do not run."""
         self._entropy = Entropy(chance.random_bytes(32))
-        self._fork_servers = ForkServers()
+        self._fork_servers = ForkServers(lease_end)
         self._scratch = Scratch(definitions.packages.folder.parent / "tmp")
         is_on_ray = config.functions.backend == "ray" and not isinstance(clock, VirtualClock)
         self.ray = RayLink(clock, config.ray, self.pools.free_place) if is_on_ray else None
@@ -315,10 +318,20 @@ class Invoker:
                 self._made_of[target.name, target.version] = target.settings
             return found
 
+    def _ends_with_lease(self, name: str) -> bool:
+        """True for a function with a reservation, if another process can have the store: it would not know of handlers
+        that this one has left behind.
+        """
+        return self._has_lease and self.ray is None and name in self.concurrency.reserved
+
     def _current_pool(self, target: Target) -> Pool | None:
         """The pool of a version, if there is one and no other process has changed the version since it was made."""
         found = self.pools.get(target.name, target.version)
-        if found is None or self.known_for_ms is None:
+        if found is None:
+            return None
+        if found.plan.spawn_message.get("ends_with_lease", False) != self._ends_with_lease(target.name):
+            return None
+        if self.known_for_ms is None:
             return found
         return found if self._made_of.get((target.name, target.version)) == target.settings else None
 
@@ -379,7 +392,9 @@ class Invoker:
             seen = self.sdk.binding() if isolation.level == NAMESPACES and runtime.kind == "node" else None
             return self._fork_servers.get(program, preload, replace(confinement, sdk=seen))
 
-        spawn = plans.spawn_message_of(runtime, settings, folders, variables, unpacked)
+        spawn = plans.spawn_message_of(
+            runtime, settings, folders, variables, unpacked, ends_with_lease=self._ends_with_lease(target.name)
+        )
         scratch = self._scratch.folder if isolation.level == HARDENED else None
         return replace(
             self._plan(target, spawn, fork_server, runtime), isolation=isolation.level, scratch=scratch,

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Final
 
 from statewright.errors import StoreError
+from statewright.lease_end import LeaseEnd
 from statewright.stores.blobs.regional import RegionalBlobs
 from statewright.stores.completion import Completion
 from statewright.stores.entries import MarkKind
@@ -91,6 +92,7 @@ class RegionalStore:
         self.uploads: Final[UploadStore] = whole.uploads
         self.blobs: Final = None if whole.blobs is None else RegionalBlobs(whole.blobs, place)
         self.minutes: Final = None if whole.minutes is None else whole.minutes.of(place)
+        self.lease_end: Final[LeaseEnd | None] = whole.lease_end
         self.queues: Final[QueueStore] = whole.queues
         self.tables: Final[TableStore] = whole.tables
 

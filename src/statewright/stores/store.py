@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from statewright.lease_end import LeaseEnd
 from statewright.stores.blobs.protocol import BlobStore
 from statewright.stores.job_queue import GroupFigures
 from statewright.stores.minutes.protocol import MinuteStore
@@ -46,6 +47,10 @@ class Store(Protocol):
     @property
     def minutes(self) -> MinuteStore | None:
         """Minutes of metrics; None where these are files beside the store, or in memory."""
+
+    @property
+    def lease_end(self) -> LeaseEnd | None:
+        """The end of this process's lease; None where no other process can have one meanwhile."""
 
     @property
     def queues(self) -> QueueStore:

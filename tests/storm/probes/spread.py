@@ -30,6 +30,9 @@ TELL, ALONE = "tell", "alone"
 ITEMS: Final = (1, 2, 3, 4)
 STARTERS: Final = 2
 PAUSE_SECONDS: Final = 0.4
+GUARDED_PAUSE_SECONDS: Final = 2.0
+LONG_SECONDS: Final = 5.0
+"""Of every fourth call of the function that is called alone: longer than a takeover takes."""
 HANDLER: Final = """
 import json, time, urllib.request
 
@@ -100,7 +103,8 @@ CALLS: Final = ("first", *(f"item {item}" for item in ITEMS), "nested", "last")
 """What the handler is called for, by each execution."""
 INNER_MACHINE: Final = chained(Wait={"Type": "Wait", "Seconds": 1}, Told=_handled(_for("nested")))
 THROTTLED: Final = {
-    "ErrorEquals": ["Lambda.TooManyRequestsException"],
+    # The second one is that of a handler which was ended with the lease.
+    "ErrorEquals": ["Lambda.TooManyRequestsException", "Lambda.ServiceException"],
     "IntervalSeconds": 1,
     "MaxAttempts": 1_000,
     "BackoffRate": 1,
@@ -109,7 +113,7 @@ GUARDED_MACHINE: Final = chained(
     Alone={
         "Type": "Task",
         "Resource": function_arn(ALONE),
-        "Parameters": {"for.$": "$.name", "seconds": 0.3},
+        "Parameters": {"for.$": "$.name", "seconds.$": "$.seconds"},
         "Retry": [THROTTLED],
     }
 )
@@ -153,37 +157,39 @@ class Listener:
 
 
 class Spread:
-    """Starts, and what handlers were called for. With `reserved`, a function that is meant to be called alone."""
+    """Starts, and what handlers were called for, among them a function that is meant to be called alone."""
 
-    def __init__(self, recorder: Recorder, *, reserved: bool = False) -> None:
+    def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._reserved = reserved
         self._listener = Listener()
         self._numbers = itertools.count(1)
         self._started: dict[str, list[str]] = {SPREAD: [], GUARDED: []}
         """Names of this round."""
 
     def prepare(self, client: Client) -> None:
-        _function(client, TELL, self._listener.port)
+        create_function(client, TELL, self._listener.port)
         create(client, INNER, INNER_MACHINE)
         create(client, SPREAD, SPREAD_MACHINE)
-        if self._reserved:
-            _function(client, ALONE, self._listener.port)
-            reservation = {"ReservedConcurrentExecutions": 1}
-            client.rest("lambda", "PUT", f"/2017-10-31/functions/{ALONE}/concurrency", reservation)
-            create(client, GUARDED, GUARDED_MACHINE)
+        create_function(client, ALONE, self._listener.port)
+        reservation = {"ReservedConcurrentExecutions": 1}
+        client.rest("lambda", "PUT", f"/2017-10-31/functions/{ALONE}/concurrency", reservation)
+        create(client, GUARDED, GUARDED_MACHINE)
 
     @property
     def jobs(self) -> Sequence[Callable[[threading.Event, Client], None]]:
-        machines = [*[SPREAD] * STARTERS, *[GUARDED] * self._reserved]
+        machines = [*[SPREAD] * STARTERS, GUARDED]
         return [partial(self._start, machine) for machine in machines]
 
     def _start(self, machine: str, over: threading.Event, client: Client) -> None:
         while not over.is_set():
-            name = f"{machine}-{next(self._numbers)}"
-            start(self._recorder, client, machine, name, {"name": name, "items": ITEMS})
+            number = next(self._numbers)
+            name = f"{machine}-{number}"
+            given: dict[str, Any] = {"name": name, "items": ITEMS}
+            if machine == GUARDED:
+                given["seconds"] = 0.3 if number % 4 else LONG_SECONDS
+            start(self._recorder, client, machine, name, given)
             self._started[machine].append(name)
-            over.wait(PAUSE_SECONDS)
+            over.wait(PAUSE_SECONDS if machine == SPREAD else GUARDED_PAUSE_SECONDS)
 
     def check(self, client: Client) -> Iterator[str]:
         for machine, names in self._started.items():
@@ -195,12 +201,11 @@ class Spread:
                         yield f"{machine}: the output of {name} is {one['output'][:300]}"
                 yield from calls(names, self._listener.told)
             names.clear()
-        if self._reserved:
-            alone = [one for one in self._listener.told if one.called.startswith(GUARDED)]
-            yield from permits("calls of", running(alone), 1)
+        alone = [one for one in self._listener.told if one.called.startswith(GUARDED)]
+        yield from permits("calls of", running(alone), 1)
 
 
-def _function(client: Client, name: str, port: int) -> None:
+def create_function(client: Client, name: str, port: int) -> None:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr("app.py", HANDLER.replace("PORT", str(port)))

@@ -110,3 +110,21 @@ def test_workers_that_were_started_with_former_code_are_not_used_any_more(tmp_pa
         assert await answer(worker) == 2
 
     on_two(test, tmp_path)
+
+
+def test_a_reservation_is_announced(tmp_path: Path) -> None:
+    async def test(home: Functions, worker: Functions) -> None:
+        await create(home, "f", source(1))
+
+        def forget(name: str, *, latest: bool, everything: bool = False) -> None:
+            del name, latest, everything
+            worker.invoker.resolve_again()
+
+        home.definitions.subscribe(forget)
+        assert not await worker.invoker.has_reservation("f")
+        await home.definitions.reserve("f", 1)
+        assert await worker.invoker.has_reservation("f")
+        await home.definitions.reserve("f", None)
+        assert not await worker.invoker.has_reservation("f")
+
+    on_two(test, tmp_path)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from tests.storm.checks import without_an_answer
 from tests.storm.client import NoAnswer, Refused
 from tests.storm.invariants import never_goes_back
+from tests.storm.probes.events import heard, once_each
 from tests.storm.probes.permits import Permits, interval
 from tests.storm.probes.spread import CALLS, Told, calls, running
 from tests.storm.probes.watchers import Page, looks, stops
@@ -118,3 +121,27 @@ def test_a_probe_without_an_answered_call_is_broken() -> None:
     assert without_an_answer(probe, recorder) == ["Permits: no call was answered in this round"]
     recorder.make("start", {}, [], answer, "states")
     assert without_an_answer(probe, recorder) == []
+
+
+def test_each_acknowledged_event_starts_as_many_executions_as_it_was_put_or_fewer() -> None:
+    puts = Counter({"one": 1, "two": 2, "none": 1, "never": 3})
+    started = Counter({"one": 1, "two": 1, "other": 7})
+    assert list(once_each({"one", "two"}, puts, started)) == []
+    assert list(once_each({"one", "none"}, puts, started)) == [
+        "by-event: none was put 1 times, and has started 0 executions"
+    ]
+    assert list(once_each({"one", "two"}, puts, Counter({"one": 2, "two": 2}))) == [
+        "by-event: one was put 1 times, and has started 2 executions"
+    ]
+
+
+def test_each_acknowledged_event_calls_its_handler_to_the_end_under_one_id() -> None:
+    puts = Counter({"a": 1, "b": 2})
+    told = [Told("begin", "a", "1", 0), Told("begin", "a", "1", 1), Told("end", "a", "1", 2)]
+    assert list(heard({"a"}, puts, told)) == []
+    assert list(heard({"a", "b"}, puts, [*told, Told("begin", "b", "2", 3)])) == [
+        "heard: no handler was called to its end for b"
+    ]
+    again = [*told, Told("begin", "a", "2", 3)]
+    assert list(heard({"a"}, puts, again)) == ["heard: a was put 1 times, and has called handlers under 2 ids"]
+    assert list(heard({"a"}, Counter({"a": 2}), again)) == []

@@ -233,7 +233,8 @@ class NodeCalls:
         if self._apps.worker is None:
             return MOVED, b"{}"
         try:
-            return DONE, await run_for_home(self._apps.worker, body)
+            answer = await run_for_home(self._apps.worker, body)
+            return (MOVED, b"{}") if answer is None else (DONE, answer)
         except ApiError as error:
             error.status = status_of(error, "lambda")
             return REFUSED, encode_refusal(error)

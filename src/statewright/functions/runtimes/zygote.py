@@ -31,6 +31,8 @@ PR_SET_CHILD_SUBREAPER = 36
 LENGTH = struct.Struct(">I")
 MOST_DESCRIPTORS = 32
 WORKER_DESCRIPTORS = 1024
+INSTANT = struct.Struct("<d")
+LEASE_OVER = "its function has reserved concurrency, and another server may have the store by now"
 KILLED = struct.pack("i", -signal.SIGKILL)
 
 Message = dict[str, Any]
@@ -41,8 +43,19 @@ class ForkServer:
     """Workers by pid, and the socket over which the server commands them."""
 
     def __init__(
-        self, control: socket.socket, prctl: Callable[..., object] | None, level: str, confinement: ModuleType | None
+        self,
+        control: socket.socket,
+        prctl: Callable[..., object] | None,
+        level: str,
+        confinement: ModuleType | None,
+        lease_end: int | None,
     ) -> None:
+        self.lease_end = lease_end
+        """The file with the instant at which the server's lease ends, in monotonic seconds."""
+        self.leased: set[int] = set()
+        """Pids of workers that end with the lease."""
+        self.outlived: set[int] = set()
+        """Those that have been ended so."""
         self.control = control
         self.prctl = prctl
         self.level = level
@@ -76,10 +89,18 @@ class ForkServer:
                 break
             self._reap()
             self._kill_doomed()
+            self._end_leased()
         self._kill_all()
 
     def _timeout(self) -> float | None:
-        return max(0.0, min(self.doomed.values()) - time.monotonic()) if self.doomed else None
+        ends = [*self.doomed.values(), *([self._end_of_lease()] if self.leased else ())]
+        return max(0.0, min(ends) - time.monotonic()) if ends else None
+
+    def _end_of_lease(self) -> float:
+        if self.lease_end is None:
+            return float("inf")
+        (instant,) = INSTANT.unpack(os.pread(self.lease_end, INSTANT.size, 0))
+        return float(instant)
 
     def _receive(self) -> bool:
         space = socket.CMSG_SPACE(MOST_DESCRIPTORS * 4)
@@ -145,6 +166,8 @@ class ForkServer:
             self.reports[pid] = report_out
         self.workers[pid] = message["worker"]
         self.pids[message["worker"]] = pid
+        if message.get("ends_with_lease") and self.lease_end is not None:
+            self.leased.add(pid)
         self._report({"did": "started", "worker": message["worker"], "pid": pid})
 
     def _become_worker(self, message: Message, channel: int, output: int, null: int) -> int:
@@ -201,7 +224,10 @@ class ForkServer:
                 del self.workers[pid]
                 self.pids.pop(worker, None)
                 self.doomed.pop(pid, None)
-                self._report({"did": "ended", "worker": worker, "status": self._exit_code(pid, status)})
+                self.leased.discard(pid)
+                why = {"why": LEASE_OVER} if pid in self.outlived else {}
+                self.outlived.discard(pid)
+                self._report({"did": "ended", "worker": worker, "status": self._exit_code(pid, status), **why})
 
     def _exit_code(self, pid: int, status: int) -> int:
         report = self.reports.pop(pid, -1)
@@ -233,6 +259,14 @@ class ForkServer:
             if due <= now:
                 del self.doomed[pid]
                 _signal_group(pid, signal.SIGKILL)
+
+    def _end_leased(self) -> None:
+        """Kill the workers that must not outlive the lease, once it is over: the server may be frozen."""
+        if self.leased and self._end_of_lease() <= time.monotonic():
+            for pid in self.leased:
+                _signal_group(pid, signal.SIGKILL)
+            self.outlived |= self.leased
+            self.leased.clear()
 
     def _kill_all(self) -> None:
         for pid in self.workers:
@@ -283,6 +317,15 @@ def _prctl() -> Callable[..., object] | None:
     return ctypes.CDLL(None).prctl
 
 
+def _renumbered(descriptor: int | None) -> int | None:
+    """A descriptor under the lowest number that is free: workers close these."""
+    if descriptor is None:
+        return None
+    found = os.dup(descriptor)
+    os.close(descriptor)
+    return found
+
+
 def main() -> None:
     """Preload modules, then fork on demand.
 
@@ -290,6 +333,7 @@ def main() -> None:
     """
     control = socket.socket(fileno=int(sys.argv[1]))
     settings = json.loads(sys.argv[2])
+    lease_end = _renumbered(settings.get("lease_end"))
     prctl = _prctl()
     if prctl is not None:
         prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -312,7 +356,7 @@ def main() -> None:
         confinement.hide_memory()
     gc.collect()
     gc.freeze()
-    ForkServer(control, prctl, settings["level"], confinement).serve()
+    ForkServer(control, prctl, settings["level"], confinement, lease_end).serve()
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from typing import Final
 
 import orjson
 
+from statewright.lease_end import LeaseEnd
 from statewright.payload import JsonMapping
 
 RUNTIMES: Final = Path(__file__).parents[1] / "runtimes"
@@ -68,7 +69,8 @@ class ForkServer:
     """One fork server process. Everything runs on the loop's thread; nothing blocks.
 
     `command` makes the command from the descriptor of its socket; `on_message` is given messages that are about no
-    worker, and `on_lost` is called when the process is gone. `problem` is then the reason of its workers' end.
+    worker, and `on_lost` is called when the process is gone. `problem` is then the reason of its workers' end. The
+    process inherits the descriptors `inherited`.
     """
 
     def __init__(
@@ -80,6 +82,7 @@ class ForkServer:
         on_lost: Callable[[], None] | None = None,
         *,
         is_quiet: bool = False,
+        inherited: Sequence[int] = (),
     ) -> None:
         _raise_descriptor_limit()
         ours, theirs = socket.socketpair()
@@ -101,7 +104,7 @@ class ForkServer:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL if is_quiet else None,
-                pass_fds=(theirs.fileno(),),
+                pass_fds=(theirs.fileno(), *inherited),
                 env=environment,
                 start_new_session=True,
                 cwd="/",
@@ -253,20 +256,24 @@ def basic_environment() -> dict[str, str]:
     return {**environment, "TZ": "UTC", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
-def zygote(interpreter: str, preload: Sequence[str], confinement: Confinement) -> ForkServer:
-    """A fork server of this machine. Raises: OSError."""
-    settings = orjson.dumps(asdict(confinement)).decode()
+def zygote(
+    interpreter: str, preload: Sequence[str], confinement: Confinement, lease_end: LeaseEnd | None = None
+) -> ForkServer:
+    """A fork server of this machine, which ends workers with the lease that they depend on. Raises: OSError."""
+    inherited = [lease_end.descriptor] if lease_end is not None else []
+    settings = orjson.dumps({**asdict(confinement), "lease_end": inherited[0] if inherited else None}).decode()
 
     def command(control: int) -> list[str]:
         return [interpreter, str(RUNTIMES / "zygote.py"), str(control), settings, *preload]
 
-    return ForkServer(interpreter, command, basic_environment())
+    return ForkServer(interpreter, command, basic_environment(), inherited=inherited)
 
 
 class ForkServers:
     """Fork servers by interpreter and preloaded modules, started at first use and again when one has died."""
 
-    def __init__(self) -> None:
+    def __init__(self, lease_end: LeaseEnd | None = None) -> None:
+        self._lease_end = lease_end
         self._servers: dict[tuple[str, tuple[str, ...], Confinement], ForkServer] = {}
 
     def get(self, interpreter: str, preload: tuple[str, ...], confinement: Confinement) -> ForkServer:
@@ -275,7 +282,8 @@ class ForkServers:
         if found is None or not found.is_alive:
             if found is not None:
                 found.close()
-            found = self._servers[interpreter, preload, confinement] = zygote(interpreter, preload, confinement)
+            found = zygote(interpreter, preload, confinement, self._lease_end)
+            self._servers[interpreter, preload, confinement] = found
         return found
 
     def close(self) -> None:

@@ -222,9 +222,15 @@ def node_sdk_variables(sdk: NodeSdk, runtime: Runtime, settings: Configuration, 
 
 
 def spawn_message_of(
-    runtime: Runtime, settings: Configuration, folders: Folders, variables: Mapping[str, str], unpacked: Unpacked
+    runtime: Runtime,
+    settings: Configuration,
+    folders: Folders,
+    variables: Mapping[str, str],
+    unpacked: Unpacked,
+    *,
+    ends_with_lease: bool = False,
 ) -> JsonObject:
-    """The fork server's message to start a worker."""
+    """The fork server's message to start a worker, which it ends with the lease of its node if that is asked for."""
     storage_mib = (settings.shown.get("EphemeralStorage") or {}).get("Size", 512)
     argv: list[str] | None = None
     if runtime.kind == "node":
@@ -244,6 +250,7 @@ def spawn_message_of(
         "file_bytes": storage_mib * 1024 * 1024,
         "paths": paths,
         "handler": settings.handler or "",
+        "ends_with_lease": ends_with_lease,
         # The pools check resident memory now and then; this limit stops a worker that exceeds its memory suddenly.
         "data_bytes": 0 if runtime.kind == "node" else (2 * settings.memory + 512) * 1024 * 1024,
     }

@@ -49,6 +49,7 @@ class MemoryStore:
     shard: Final = SHARD
     blobs: Final = None
     minutes: Final = None
+    lease_end: Final = None
 
     def __init__(self) -> None:
         self.executions = MemoryExecutions()

@@ -17,6 +17,7 @@ import psycopg
 
 from statewright import chance
 from statewright.errors import InUse, OwnershipLost, Unavailable
+from statewright.lease_end import LeaseEnd
 from statewright.stores.postgres.connection import WRITE_TIMEOUT_MS, Connection, connect, explained, run
 from statewright.stores.statements import statements
 
@@ -34,8 +35,10 @@ _SQL: Final = statements("postgres_lease")
 class Lease:
     """A lease, taken when made. `owner` and `epoch` are what the fence asks for."""
 
-    def __init__(self, address: str, place: str, owner: str) -> None:
+    def __init__(self, address: str, place: str, owner: str, end: LeaseEnd | None = None) -> None:
         """Take the store, waiting for the lease of an owner that died to run out: at most about three seconds.
+
+        `end` is moved with each renewal.
 
         Raises: InUse, naming the process that has it; Unavailable. Blocks: not for the event loop.
         """
@@ -51,7 +54,8 @@ class Lease:
             except BaseException:
                 self._connection.close()
                 raise
-        self._renewed = time.monotonic()
+        self._end = end
+        self._note_renewed(time.monotonic())
         self._thread = threading.Thread(target=self._keep, name="statewright-lease", daemon=True)
         self._thread.start()
 
@@ -64,8 +68,18 @@ class Lease:
 
     def taken_over(self) -> OwnershipLost:
         """Note that the fence has found another owner; the error to raise."""
-        self._is_lost = True
+        self._note_lost()
         return OwnershipLost(f"the store {self._place} was taken over by another process")
+
+    def _note_renewed(self, begun: float) -> None:
+        self._renewed = begun
+        if self._end is not None:
+            self._end.move(begun + TRUST_SECONDS)
+
+    def _note_lost(self) -> None:
+        self._is_lost = True
+        if self._end is not None:
+            self._end.move(0.0)
 
     def release(self) -> None:
         """Stop renewing and let others take the store at once. Blocks for a moment."""
@@ -118,10 +132,10 @@ class Lease:
                     self._connection = connect(self._address, WRITE_TIMEOUT_MS)
                 given = (self.owner, self.epoch, LEASE_MS)
                 if run(self._connection, _SQL["renew"], given).fetchone() is None:
-                    self._is_lost = True
+                    self._note_lost()
                     return
                 # Counted from before the call: the answer may have been long under way.
-                self._renewed = begun
+                self._note_renewed(begun)
                 pause = RENEW_SECONDS
             except psycopg.Error:
                 if self._connection is not None:

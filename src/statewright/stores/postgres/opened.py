@@ -13,6 +13,7 @@ import psycopg
 
 from statewright.clock import BusyToken, Clock
 from statewright.errors import InUse, StoreError, Unavailable
+from statewright.lease_end import LeaseEnd
 from statewright.stores.bucket.client import Bucket
 from statewright.stores.bucket.database import BucketBinding
 from statewright.stores.postgres.connection import (
@@ -90,6 +91,7 @@ class PostgresDatabase:
         self._is_opening = False
         self._watch = LeaseWatch(address, self.place)
         self._is_examined = False
+        self.lease_end: Final = LeaseEnd()
 
     @property
     def opened(self) -> OpenDatabase:
@@ -142,7 +144,7 @@ class PostgresDatabase:
         migrate(self._address, self.place)
         with explained(self.place), connect(self._address, WRITE_TIMEOUT_MS) as connection:
             self._refuse_cluster(connection)
-            lease = Lease(self._address, self.place, owner)
+            lease = Lease(self._address, self.place, owner, self.lease_end)
             try:
                 if self._identity is not None:
                     self._identity.adopt(connection, lease)

@@ -60,6 +60,7 @@ class PostgresStore:
         """
         self.bucket = Bucket(bucket) if bucket is not None else None
         self.database = PostgresDatabase(address, clock, files, self.bucket, of_node=of_node)
+        self.lease_end = self.database.lease_end
         self.executions = PostgresExecutions(self.database)
         self.catalogue = PostgresCatalogue(self.database)
         runner = PostgresRunner(self.database)
@@ -92,6 +93,7 @@ class PostgresStore:
         if self._moving is not None:
             await asyncio.to_thread(self._moving.stop)
         await self.database.close()
+        self.lease_end.close()
         if self.bucket is not None:
             await asyncio.to_thread(self.bucket.close)
 

@@ -32,6 +32,7 @@ class SqliteStore:
     shard: Final = SHARD
     blobs: Final = None
     minutes: Final = None
+    lease_end: Final = None
 
     def __init__(self, folder: Path, *, durability: Durability = "full", clock: Clock | None = None) -> None:
         """Nothing is touched before `open`. Time of `clock` stands still while the store is at work."""

@@ -1,13 +1,16 @@
 """Invocations at the home that run on workers of all nodes: Event invocations, those by queues, streams and APIs.
 
 The home admits and counts them, and keeps those that wait. What runs, runs at the node to which the home has sent the
-fewest that are still under way; of equals at its own, so that a cluster with little to do calls no other node.
+fewest that are still under way; of equals at its own, so that a cluster with little to do calls no other node. If a
+node dies, what it was running runs again at the home, under the same request id.
 """
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
@@ -18,7 +21,7 @@ from statewright.api.nodes.messages import DONE, MOVED, answer_of, encode_answer
 from statewright.api.nodes.peers import Directory, Peer
 from statewright.api.operations import App
 from statewright.config import Config
-from statewright.errors import ApiError, Unreadable
+from statewright.errors import Unreadable
 from statewright.functions.invoke import Invocation, Target
 from statewright.functions.outcomes import Invoked
 
@@ -26,6 +29,8 @@ INVOKE: Final = "/_statewright/node/invoke"
 """Runs an invocation that the home has admitted."""
 UNKNOWN: Final = 404
 """The answer of a node of an older version."""
+
+log = logging.getLogger("statewright.nodes")
 
 
 class SpreadInvocations:
@@ -45,14 +50,19 @@ class SpreadInvocations:
             # Other regions and accounts are the home's alone.
             return await run()
         peer = self._least_busy()
-        name = self._own_name if peer is None else peer.name
+        if peer is not None:
+            with self._counted(peer.name):
+                answer = await self._run_at(peer, target, call)
+            if answer is not None:
+                return answer
+        with self._counted(self._own_name):
+            return await run()
+
+    @contextmanager
+    def _counted(self, name: str) -> Iterator[None]:
         self._under_way[name] += 1
         try:
-            if peer is not None:
-                answer = await self._run_at(peer, target, call)
-                if answer is not None:
-                    return answer
-            return await run()
+            yield
         finally:
             self._under_way[name] -= 1
             if not self._under_way[name]:
@@ -68,7 +78,7 @@ class SpreadInvocations:
         return found
 
     async def _run_at(self, peer: Peer, target: Target, call: Invocation) -> Invoked | None:
-        """The answer of a node; `None` if it has not begun. Raises: ApiError, Unavailable."""
+        """The answer of a node; `None` if it has not begun, or is gone. Raises: ApiError, Unavailable."""
         body = await encode_answer(
             {
                 "name": target.name, "version": target.version, "arn": target.arn, "payload": call.payload,
@@ -81,8 +91,9 @@ class SpreadInvocations:
         except NotSent:
             return None
         except Unanswered as problem:
-            # As for a handler whose machine is lost: clients repeat the call, and so do queues.
-            raise ApiError("ServiceException", f"The handler was lost: {problem}", status=500) from None
+            # As tasks under way on a node that dies: they run again, under the same request id.
+            log.warning("%s runs again here, its node %s is lost: %s", target.arn, peer.name, problem)
+            return None
         if status in (MOVED, UNKNOWN):
             return None
         given = answer_of(status, answer)
@@ -91,10 +102,10 @@ class SpreadInvocations:
         )  # fmt: skip
 
 
-async def run_for_home(app: App, body: bytes) -> bytes:
+async def run_for_home(app: App, body: bytes) -> bytes | None:
     """Run an invocation that the home has sent, and encode its answer; `app` is that of this node's worker.
 
-    Raises: ApiError, StoreError, Unreadable.
+    Returns `None` if the handler was ended because this node stops. Raises: ApiError, StoreError, Unreadable.
     """
     try:
         given = answer_of(DONE, body)
@@ -107,6 +118,8 @@ async def run_for_home(app: App, body: bytes) -> bytes:
     invoker = app.services.functions.invoker
     target = await invoker.resolve(name, version)
     done = await invoker.run_here(replace(target, arn=arn), call)
+    if done.function_error is not None and invoker.pools.closed:
+        return None
     return await encode_answer(
         {
             "payload": done.payload, "error": done.function_error, "log": done.log_tail,

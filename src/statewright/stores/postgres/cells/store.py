@@ -38,6 +38,8 @@ class CellStore:
     """None: the engine of a worker names the shards of its cells, and no other id is made for this store."""
     minutes: None = None
     """The home has the minutes of metrics."""
+    lease_end: None = None
+    """Work of a cell that another node has by now is done twice, as after a kill."""
 
     def __init__(
         self, address: str, membership: Membership, clock: Clock | None = None, *, bucket: BucketAddress | None = None

@@ -31,6 +31,7 @@ class FakeInvoker:
         self.free = asyncio.Event()
         self.free.set()
         self.problem: Exception | None = None
+        self.pools = SimpleNamespace(closed=False)
 
     async def resolve(self, name: str, qualifier: str | None) -> Target:
         return target_of(f"{name}:{qualifier}", name, str(qualifier))
@@ -146,17 +147,32 @@ def test_refusals_and_outages_of_a_node_are_those_of_the_call():
     asyncio.run(test())
 
 
-def test_a_node_that_goes_meanwhile_loses_the_handler_and_one_that_is_gone_gets_none():
+def test_what_a_node_that_is_gone_was_running_runs_again_at_the_home():
     async def test() -> None:
         async with busy() as rig, silent() as port:
             rig.rows.peers["b"] = Peer("b", f"http://127.0.0.1:{port}", 1)
-            with pytest.raises(ApiError, match="The handler was lost") as refused:
-                await rig.invoke()
-            assert (refused.value.code, refused.value.status) == ("ServiceException", 500)
-            rig.home.free.set()
+            (lost,) = rig.under_way(b"2")
+            await rig.until([2, 0, 0])
             rig.rows.peers["b"] = Peer("b", "http://127.0.0.1:1", 1)
-            assert (await rig.invoke(b"2")).payload == b"2"
-            assert rig.counts() == [2, 0, 0]
+            (unreached,) = rig.under_way(b"3")
+            await rig.until([3, 0, 0])
+            rig.home.free.set()
+            assert [(await one).payload for one in (lost, unreached)] == [b"2", b"3"]
+
+    asyncio.run(test())
+
+
+def test_what_a_node_that_stops_was_running_runs_again_at_the_home():
+    async def test() -> None:
+        async with busy() as rig:
+            rig.invokers[1].free.clear()
+            (ended,) = rig.under_way(b"2")
+            await rig.until([1, 1, 0])
+            rig.invokers[1].pools.closed = True
+            rig.invokers[1].free.set()
+            await rig.until([2, 1, 0])
+            rig.home.free.set()
+            assert (await ended).payload == b"2"
 
     asyncio.run(test())
 
