@@ -21,7 +21,7 @@ from statewright.api.cloudwatch.service import build_metrics
 from statewright.api.operations import App, Around, Nodes
 from statewright.api.s3.service import build_notices_by_region
 from statewright.api.services import OF_ALL, SHARED, Services
-from statewright.api.throttling import Throttle
+from statewright.api.throttling import Processes, Throttle
 from statewright.clock import Clock
 from statewright.config import Config
 from statewright.engine.dispatch import Integrations
@@ -126,7 +126,8 @@ class Hooks:
 
     `around` wraps the calls of operations. `around_tasks` is given the system's integrations, and returns those that
     the engine calls. `around_invocation` may run invocations of functions elsewhere. `refine`, `on_history` and
-    `on_offer` are the engine's.
+    `on_offer` are the engine's. `processes` is that of the throttles; `throttle` is in place of the one that the system
+    of the default region would have.
     """
 
     around: Around | None = None
@@ -135,6 +136,8 @@ class Hooks:
     refine: Refine | None = None
     on_history: OnHistory | None = None
     on_offer: OnOffer | None = None
+    processes: Processes = lambda _: 1
+    throttle: Throttle | None = None
 
 
 NO_HOOKS: Final = Hooks()
@@ -291,7 +294,9 @@ class _Common:
         if self.has_all_parts:
             services.build_all()
         rates = config.rates.of(config.region)
-        throttle = Throttle(rates, clock, metrics) if rates else None
+        throttle = hooks.throttle if home is None else None
+        if throttle is None and rates:
+            throttle = Throttle(rates, clock, metrics, hooks.processes)
         app = App(engine, clock, config, services, integrations, throttle, hooks.around, regions, account, accounts,
                   self.nodes)  # fmt: skip
         calls.connect(app)

@@ -2,6 +2,7 @@
 
 Owns the buckets and the refusal. Their sizes belong to `limits.py`; `operations.py` decides which calls take from them,
 so that calls by tasks count like calls from outside. Each process has its own buckets, which are full when it starts.
+Of an action that several processes answer, as nodes of a cluster do, each has its share of the bucket and the refill.
 They show how a workflow behaves at the service's quotas, and are off unless the settings turn them on.
 
 Source: Step Functions developer guide, "Quotas related to API action throttling" and "API metrics".
@@ -9,7 +10,7 @@ Source: Step Functions developer guide, "Quotas related to API action throttling
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from statewright.clock import Clock
@@ -22,10 +23,17 @@ NAMESPACE: Final = "AWS/States"
 STARTS: Final = "StartExecution"
 
 
-class Throttle:
-    """The buckets of one process, by action."""
+Processes = Callable[[str], int]
+"""How many processes answer the calls of an action, by its name in the table of rates."""
 
-    def __init__(self, rates: Mapping[str, Rate], clock: Clock, metrics: Recorder) -> None:
+
+class Throttle:
+    """The buckets of one process, by action. `processes` tells how many answer an action now."""
+
+    def __init__(
+        self, rates: Mapping[str, Rate], clock: Clock, metrics: Recorder, processes: Processes = lambda _: 1
+    ) -> None:
+        self._processes = processes
         self._clock = clock
         self._rates = rates
         self._metrics = metrics
@@ -51,7 +59,7 @@ class Throttle:
         bucket = self._buckets.get(name)
         if bucket is None:
             bucket = self._buckets[name] = _Bucket(name, rate, now_ms, self._metrics)
-        if not bucket.take(now_ms):
+        if not bucket.take(now_ms, self._processes(name)):
             # The service's model has no such error, but SDKs know it and retry.
             raise ApiError("ThrottlingException", "Rate exceeded", status=400)
 
@@ -71,10 +79,11 @@ class _Bucket:
         self._consumed = counter("ConsumedCapacity")
         self._throttled = counter("ThrottledEvents")
 
-    def take(self, now_ms: int) -> bool:
+    def take(self, now_ms: int, processes: int) -> bool:
         """Take a token; False if none is left."""
         rate = self._rate
-        self._tokens = min(float(rate.bucket), self._tokens + rate.refill * (now_ms - self._at_ms) / 1000)
+        size, refill = max(1.0, rate.bucket / processes), rate.refill / processes
+        self._tokens = min(size, self._tokens + refill * (now_ms - self._at_ms) / 1000)
         self._at_ms = now_ms
         self._size.add(rate.bucket)
         self._refill.add(rate.refill)

@@ -8,10 +8,13 @@ import pytest
 from botocore.exceptions import ClientError
 
 from statewright.api.shapes import operation_names
+from statewright.api.throttling import Throttle
 from statewright.config import Config, parse_config
 from statewright.errors import ApiError
-from statewright.limits import API_RATES, EXPRESS_STARTS
+from statewright.limits import API_RATES, EXPRESS_STARTS, Rate
+from statewright.metrics.recorder import Recorder
 from statewright.virtual import VirtualSystem
+from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.unit.virtual.building import ROLE, history, machine, start
 
 PASS = {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}
@@ -148,3 +151,31 @@ def test_what_a_schedule_starts_comes_later_where_it_may_not_come_now():
         assert len(sfn.list_executions(stateMachineArn=arn)["executions"]) == 1
         system.advance("10m")
         assert len(sfn.list_executions(stateMachineArn=arn)["executions"]) == 2
+
+
+def test_processes_that_answer_one_action_have_shares_of_its_bucket_and_refill():
+    async def main(clock: VirtualClock) -> None:
+        several = 3
+        rates = {"ListExecutions": Rate(30, 6), "ListActivities": Rate(30, 6)}
+        throttle = Throttle(rates, clock, Recorder(clock), lambda action: several if action == "ListExecutions" else 1)
+
+        def taken(action: str) -> int:
+            for count in range(100):
+                try:
+                    throttle.take(action)
+                except ApiError:
+                    return count
+            raise AssertionError("nothing is refused")
+
+        assert (taken("ListExecutions"), taken("ListActivities")) == (10, 30)
+        await clock.sleep_until(clock.now_ms() + 2_000)
+        assert (taken("ListExecutions"), taken("ListActivities")) == (4, 12)
+        # The others have gone; then there are more than the bucket has room for.
+        several = 1
+        await clock.sleep_until(clock.now_ms() + 60_000)
+        assert taken("ListExecutions") == 30
+        several = 100
+        await clock.sleep_until(clock.now_ms() + 60_000)
+        assert taken("ListExecutions") == 1
+
+    run_virtual(main)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from statewright.arn import EXECUTION, MAP_RUN, parse_arn
 from statewright.engine.executions.tokens import read_task_token
 from statewright.errors import ApiError
+from statewright.limits import EXPRESS_STARTS
 from statewright.payload import Json
 from statewright.stores.ids import shard_of_id
 
@@ -100,6 +101,11 @@ def rule_of(operation: str, service: str = "states") -> Rule:
     if service == OWN:
         return Rule.EXECUTION if operation in OWN_ON_EXECUTIONS else Rule.HOME
     return RULES.get(operation, Rule.HOME)
+
+
+def is_answered_anywhere(action: str) -> bool:
+    """True if calls of an action, as the table of rates names it, are answered by several nodes."""
+    return action == EXPRESS_STARTS or rule_of(action) is not Rule.HOME
 
 
 def may_repeat(service: str, operation: str, request: Json, sent_by: str | None) -> bool:

@@ -30,6 +30,7 @@ from statewright.api.nodes.metrics import MetricFeed
 from statewright.api.nodes.notes import NotesAtHome
 from statewright.api.nodes.peers import Peer
 from statewright.api.nodes.proxy import HomeProxy
+from statewright.api.nodes.rules import is_answered_anywhere
 from statewright.api.nodes.serving import NodeCalls
 from statewright.api.nodes.signing import Verifier
 from statewright.api.nodes.tasks import HomeTasks, TasksAtHome
@@ -205,7 +206,10 @@ class NodeServer:
             tasks.append(HomeTasks(inner, at_home, cells, client, has_reservation))
             return tasks[0]
 
-        hooks = Hooks(around=router, around_tasks=around_tasks)
+        def processes(action: str) -> int:
+            return 1 + len(cells.peers()) if is_answered_anywhere(action) else 1
+
+        hooks = Hooks(around=router, around_tasks=around_tasks, processes=processes)
         system = assemble_worker(
             options.config, clock, store, self._data, lambda: process.own_address, hooks,
             NotesAtHome(apps, cells, client), reports, cells.lost_cell, membership.ids_ms,
@@ -300,7 +304,9 @@ class NodeServer:
             return
         await process.hold_folder()
         spread = SpreadInvocations(process.options.config, joined.cells, joined.client, self._own.name)
-        hooks = replace(process.options.hooks, around=joined.around, around_invocation=spread)
+        # The worker and the home of a process have one share of the calls.
+        throttle = joined.worker.system.app.throttle
+        hooks = replace(process.options.hooks, around=joined.around, around_invocation=spread, throttle=throttle)
         self._inside = inside = process.assemble(self._demotion, hooks=hooks, nodes=joined.reports)
         inside.api.standing = self._standing
         answers = AnswersAnywhere(inside.system.engine, inside.system.calls.states, joined.apps, joined.cells)

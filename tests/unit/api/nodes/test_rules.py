@@ -2,8 +2,16 @@ from __future__ import annotations
 
 import pytest
 
-from statewright.api.nodes.rules import OWN_ON_EXECUTIONS, RULES, Rule, may_repeat, rule_of
+from statewright.api.nodes.rules import (
+    OWN_ON_EXECUTIONS,
+    RULES,
+    Rule,
+    is_answered_anywhere,
+    may_repeat,
+    rule_of,
+)
 from statewright.api.operations import registered
+from statewright.limits import API_RATES, EXPRESS_STARTS
 
 
 def test_every_operation_has_a_rule():
@@ -12,6 +20,13 @@ def test_every_operation_has_a_rule():
 
 def test_what_has_no_rule_runs_at_the_home():
     assert rule_of("NoSuchOperation") is Rule.HOME
+
+
+def test_nodes_share_the_rates_of_what_several_of_them_answer():
+    assert {name for name in API_RATES if not is_answered_anywhere(name)} == {
+        name for name, rule in RULES.items() if rule is Rule.HOME
+    }
+    assert is_answered_anywhere(EXPRESS_STARTS)
 
 
 def test_operations_of_statewrights_own_run_at_the_home_but_for_those_on_executions():
