@@ -142,8 +142,6 @@ class Invoker:
         """How long a resolution holds, where functions are changed by another process; `None`: until they change."""
         self._known: dict[tuple[str, str | None], Resolution] = {}
         self._turn = 0
-        self._made_of: dict[tuple[str, str], Configuration] = {}
-        """The settings of the versions that have pools."""
         self._opening: dict[tuple[str, str], asyncio.Lock] = {}
         definitions.subscribe(self.changed)
 
@@ -315,7 +313,6 @@ class Invoker:
                 self.pools.retire(target.name, target.version)
                 found = await self._new_pool(target)
                 self.pools.add(target.name, target.version, found)
-                self._made_of[target.name, target.version] = target.settings
             return found
 
     def _ends_with_lease(self, name: str) -> bool:
@@ -333,7 +330,7 @@ class Invoker:
             return None
         if self.known_for_ms is None:
             return found
-        return found if self._made_of.get((target.name, target.version)) == target.settings else None
+        return found if found.plan.settings == target.settings else None
 
     async def _new_pool(self, target: Target) -> Pool:
         plan = await (self._local_plan(target) if self.ray is None else self._ray_plan(target, self.ray))
@@ -407,6 +404,7 @@ class Invoker:
         """The part of a plan that does not depend on the place of the workers."""
         settings = target.settings
         return plans.WorkerPlan(
+            settings=settings,
             spawn_message=spawn,
             fork_server=fork_server,
             credentials=RoleCredentials(self.issue, self.clock, settings.role, target.name),

@@ -278,11 +278,13 @@ def mentions_boto3(root: Path) -> bool:
 class WorkerPlan:
     """Plan of starting the workers of a function version.
 
-    `spawn_message` is the message to the fork server; `open_log` opens the log of a stream, `remark` is its first line.
-    `start_ms` is how long a worker may take until it is ready. A remote worker is one of a cluster, and may first wait
-    for a place there; that machine watches its memory, and stops it while it is idle.
+    `settings` are the version's. `spawn_message` is the message to the fork server; `open_log` opens the log of a
+    stream, `remark` is its first line. `start_ms` is how long a worker may take until it is ready. A remote worker is
+    one of a cluster, and may first wait for a place there; that machine watches its memory, and stops it while it is
+    idle.
     """
 
+    settings: Configuration
     spawn_message: JsonMapping
     fork_server: Callable[[], ForkServer]
     credentials: RoleCredentials

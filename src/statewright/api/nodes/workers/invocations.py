@@ -17,7 +17,7 @@ from typing import Final
 from statewright.api.nodes.around import LONG_SECONDS
 from statewright.api.nodes.client import NodeClient
 from statewright.api.nodes.links import NotSent, Unanswered
-from statewright.api.nodes.messages import DONE, MOVED, answer_of, encode_answer
+from statewright.api.nodes.messages import DONE, REFUSED, UNAVAILABLE, answer_of, encode_answer
 from statewright.api.nodes.peers import Directory, Peer
 from statewright.api.operations import App
 from statewright.config import Config
@@ -27,8 +27,6 @@ from statewright.functions.outcomes import Invoked
 
 INVOKE: Final = "/_statewright/node/invoke"
 """Runs an invocation that the home has admitted."""
-UNKNOWN: Final = 404
-"""The answer of a node of an older version."""
 
 log = logging.getLogger("statewright.nodes")
 
@@ -94,7 +92,8 @@ class SpreadInvocations:
             # As tasks under way on a node that dies: they run again, under the same request id.
             log.warning("%s runs again here, its node %s is lost: %s", target.arn, peer.name, problem)
             return None
-        if status in (MOVED, UNKNOWN):
+        if status not in (DONE, REFUSED, UNAVAILABLE):
+            # It has stopped meanwhile, which ends its handlers, or it is of an older version.
             return None
         given = answer_of(status, answer)
         return Invoked(

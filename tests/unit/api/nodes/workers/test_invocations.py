@@ -30,7 +30,7 @@ class FakeInvoker:
         self.ran: list[tuple[Target, Invocation]] = []
         self.free = asyncio.Event()
         self.free.set()
-        self.problem: Exception | None = None
+        self.problem: BaseException | None = None
         self.pools = SimpleNamespace(closed=False)
 
     async def resolve(self, name: str, qualifier: str | None) -> Target:
@@ -162,12 +162,14 @@ def test_what_a_node_that_is_gone_was_running_runs_again_at_the_home():
     asyncio.run(test())
 
 
-def test_what_a_node_that_stops_was_running_runs_again_at_the_home():
+@pytest.mark.parametrize("problem", [None, asyncio.CancelledError()], ids=["its handlers ended", "its calls ended"])
+def test_what_a_node_that_stops_was_running_runs_again_at_the_home(problem):
     async def test() -> None:
         async with busy() as rig:
             rig.invokers[1].free.clear()
             (ended,) = rig.under_way(b"2")
             await rig.until([1, 1, 0])
+            rig.invokers[1].problem = problem
             rig.invokers[1].pools.closed = True
             rig.invokers[1].free.set()
             await rig.until([2, 1, 0])
