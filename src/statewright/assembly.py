@@ -293,14 +293,16 @@ class _Common:
         services.make(build_metrics)
         if self.has_all_parts:
             services.build_all()
-        rates = config.rates.of(config.region)
-        throttle = hooks.throttle if home is None else None
-        if throttle is None and rates:
-            throttle = Throttle(rates, clock, metrics, hooks.processes)
+        throttle = (hooks.throttle if home is None else None) or self._throttle(config, metrics)
         app = App(engine, clock, config, services, integrations, throttle, hooks.around, regions, account, accounts,
                   self.nodes)  # fmt: skip
         calls.connect(app)
         return System(engine, integrations, deliveries, posts, calls, app)
+
+    def _throttle(self, config: Config, metrics: Recorder) -> Throttle | None:
+        """Make the throttle of a region; `None` if nothing is limited there."""
+        rates = config.rates.of(config.region)
+        return Throttle(rates, self.clock, metrics, self.hooks.processes) if rates else None
 
     def _engine(
         self, config: Config, store: Store, data: Path | None, integrations: Registry, metrics: Recorder
