@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from statewright.stores import fail_points
+from tests import wrong_clock
 from tests.crash.invariants import check_history, every_execution, whole_history
 from tests.deadlines import LOGS, OPEN, PATIENCE_SECONDS, PAUSE_SECONDS, end, started, until
+from tests.wrong_clock import WrongClock
 
 ROLE = "arn:aws:iam::000000000000:role/crash"
 WAITS = {
@@ -39,8 +41,11 @@ class Node:
         port: int = 0,
         fail_point: str = "",
         role: Sequence[str] = ("--standby",),
+        clock: WrongClock | None = None,
     ) -> None:
-        """Its log is in `folder`, and its data are there, too, unless `data` is given: the machine's own folder."""
+        """Its log is in `folder`, and its data are there, too, unless `data` is given: the machine's own folder. Its
+        wall clock is `clock`, until it replaces itself by a new image.
+        """
         self.log = folder / f"{name}.log"
         self.events: list[dict[str, Any]] = []
         command = [
@@ -50,6 +55,8 @@ class Node:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
         if fail_point:
             environment[fail_points.VARIABLE] = fail_point
+        if clock is not None:
+            environment[wrong_clock.VARIABLE] = str(clock.path)
         with self.log.open("ab") as log:
             self.process = started(command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment)
         OPEN[id(self.process)] = self.kill

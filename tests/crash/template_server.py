@@ -2,36 +2,27 @@
 
 Each fork is a server process of its own, with its own sockets, threads, lock and files, and is what gets killed. Reads
 `start FAIL_POINT` lines on its input; says `pid N`, `ready LINE` and `dead N STATUS` on its output. Arguments: the data
-folder, the port, the file of the log, and the address of a PostgreSQL database, if that is the store. `WRONG_CLOCK` in
-the environment names a file with the nanoseconds by which the wall clock of the servers is wrong, eight bytes as
-`wrong_by` makes them; they may change at any time.
+folder, the port, the file of the log, and the address of a PostgreSQL database, if that is the store. The wall clock
+may be wrong: see `tests.wrong_clock`.
 """
 
 from __future__ import annotations
 
 import logging
-import mmap
 import os
 import signal
 import sys
-import time
 import traceback
 from pathlib import Path
 from types import FrameType
 
-WRONG_CLOCK = "STATEWRIGHT_TEST_WRONG_CLOCK"
-
-
-def wrong_by(seconds: float) -> bytes:
-    """What the file of a wrong clock holds."""
-    return round(1e9 * seconds).to_bytes(8, "little", signed=True)
+from tests.wrong_clock import read_wrong_clock
 
 
 def main() -> None:
     data, port, log = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     store = sys.argv[4] if len(sys.argv) > 4 else "sqlite"
-    if path := os.environ.get(WRONG_CLOCK):
-        _read_wrong_clock(path)
+    read_wrong_clock()
     _import_everything()
     signal.signal(signal.SIGCHLD, _reap)
     say("loaded")
@@ -44,15 +35,6 @@ def main() -> None:
             _be_a_server(data, port, log, point, store)
         say(f"pid {child}")
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
-
-
-def _read_wrong_clock(path: str) -> None:
-    """Have the wall clock of this process and its forks read wrong; it must not be imported from yet."""
-    with open(path, "rb") as file:
-        wrong = mmap.mmap(file.fileno(), 8, prot=mmap.PROT_READ)
-    right_ns = time.time_ns
-    time.time_ns = lambda: right_ns() + int.from_bytes(wrong[:8], "little", signed=True)
-    time.time = lambda: time.time_ns() / 1e9
 
 
 def _import_everything() -> None:

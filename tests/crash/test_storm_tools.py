@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from tests.crash.servers import held_port
-from tests.deadlines import PATIENCE_SECONDS
+from tests.deadlines import PATIENCE_SECONDS, until
 from tests.storm.client import Client, NoAnswer
-from tests.storm.proxies import FROM, SOCKET, TO, Proxy
+from tests.storm.proxies import FROM, SOCKET, TO, DatabaseProxy, NodeProxy
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no such sockets there")
 SILENT_SECONDS = 0.2
@@ -106,8 +106,27 @@ def _echo(listening: socket.socket) -> None:
         threading.Thread(target=answer, args=(taken,), daemon=True).start()
 
 
+def test_a_proxy_of_a_node_is_at_a_port_of_its_own(servers: list[_Server]) -> None:
+    proxy = NodeProxy(int(servers[0].server_address[1]))
+    port = int(proxy.address.rpartition(":")[2])
+    with closing(Client(port)) as client:
+        assert client.json("sqs", "ListQueues") == {}
+    assert [one.calls for one in servers] == [1, 0]
+    with closing(Client(port, seconds=SILENT_SECONDS)) as client:
+        # The call arrives, and its answer does not.
+        proxy.hold(FROM)
+        with pytest.raises(NoAnswer):
+            client.json("sqs", "ListQueues")
+        until(lambda: servers[0].calls == 2, "the call")
+        proxy.reset()
+        proxy.heal()
+    with closing(Client(port)) as client:
+        assert client.json("sqs", "ListQueues") == {}
+    proxy.close()
+
+
 def test_a_proxy_holds_back_and_breaks_off(echo: str) -> None:
-    proxy = Proxy(f"postgresql:///test?host={echo}&user=test")
+    proxy = DatabaseProxy(f"postgresql:///test?host={echo}&user=test")
     folder = Path(proxy.address.partition("host=")[2].partition("&")[0])
     assert proxy.address == f"postgresql:///test?host={folder}&user=test"
     with socket.socket(socket.AF_UNIX) as one:

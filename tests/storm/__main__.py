@@ -12,7 +12,8 @@ keeps what it is given, space, memory or descriptors.
 
 With `--nodes 3` there are three nodes of a cluster, on PostgreSQL, and further callers (`probes`): see `nodes`. A line
 counts the kinds of blows. With `--network`, a proxy between each node and PostgreSQL delays, holds back or breaks off
-what goes through it, and with `--short N`, N shorter faults come before each blow.
+what goes through it, and with `--short N`, N shorter faults come before each blow. With `--clock`, the wall clock of
+each node is wrong by up to 4 s, and that of one for a while by up to 30 s.
 
 With `--pair` there are two servers with `--standby`, on PostgreSQL: see `two_servers`. The database is broken only with
 `--replica`. The figures say for how long no call was answered. Rounds of a pair and of nodes have fifty blows, or ten
@@ -25,6 +26,7 @@ gap, an effect has happened twice, or what the probes check does not hold.
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import signal
 import sys
@@ -41,7 +43,7 @@ from tests.storm.checks import Figures, check
 from tests.storm.faults import Faults
 from tests.storm.load import OTHERS, Load, Probe
 from tests.storm.nodes import MOST_NODES, Nodes
-from tests.storm.one_server import Clock, OneServer
+from tests.storm.one_server import OneServer
 from tests.storm.probes.activities import Activities
 from tests.storm.probes.events import Events
 from tests.storm.probes.messages import Messages
@@ -51,6 +53,7 @@ from tests.storm.probes.spread import Spread
 from tests.storm.probes.watchers import Watchers
 from tests.storm.recording import Recorder
 from tests.storm.two_servers import TwoServers
+from tests.wrong_clock import VARIABLE, WrongClock
 
 EVERY = 25
 """Blows between two lines of progress."""
@@ -59,6 +62,8 @@ MOST_ROWS = 100_000
 SIGNALS = (signal.SIGKILL, signal.SIGQUIT)
 PROBES: Sequence[Callable[[Recorder], Probe]] = (Races, Permits, Messages, Watchers, Activities, Spread, Events)
 """What makes the probes for a storm on a cluster."""
+WITHOUT_CLOCKS = (Races, Activities, Spread, Events)
+"""Those whose checks do not depend on the clocks of servers."""
 
 
 def main() -> int:
@@ -76,19 +81,24 @@ def main() -> int:
         if options.nodes:
             chance = random.Random(seed)
             nodes = Nodes(
-                folder, address, chance, options.nodes, has_proxies=options.network,
+                folder, address, chance, options.nodes, has_proxies=options.network, has_clocks=options.clock,
                 short_faults=options.short,
             )  # fmt: skip
             target = stack.enter_context(nodes)
         elif options.pair:
             target = stack.enter_context(TwoServers(folder, address, random.Random(seed)))
         else:
-            clock = Clock(folder / "wrong-clock") if options.clock else None
+            clock = WrongClock(folder / "wrong-clock") if options.clock else None
+            if clock is not None:
+                os.environ[VARIABLE] = str(clock.path)
             faults = Faults(folder) if options.faults else None
             target = OneServer(stack.enter_context(Servers(folder, address)), clock, faults)
         # Several servers are to be killed on a database that goes on, unless it has a replica to go on with.
         broken = database if options.replica or not (options.pair or options.nodes) else None
-        probes = PROBES if options.nodes or options.probes else ()
+        probes: Sequence[Callable[[Recorder], Probe]] = PROBES if options.nodes or options.probes else ()
+        if options.clock:
+            # The others compare instants of several nodes.
+            probes = [one for one in probes if one in WITHOUT_CLOCKS]
         figures = storm(
             target, seed, options.kills, options.minutes, broken,
             probes=probes, go_on=options.go_on, keep=partial(_keep_tables, address, folder),
@@ -205,8 +215,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=30, help="ends a longer storm after its present kill")
     parser.add_argument("--go-on", action="store_true", help="continue after a round that found something")
     options = parser.parse_args()
-    if (options.pair or options.nodes) and (options.clock or options.faults):
-        parser.error("--pair and --nodes have no --clock and no --faults")
+    if (options.pair and options.clock) or ((options.pair or options.nodes) and options.faults):
+        parser.error("--pair has no --clock, and --pair and --nodes have no --faults")
     if options.network and (options.replica or not options.nodes):
         parser.error("--network needs --nodes, and has no --replica")
     if options.short and not options.network:

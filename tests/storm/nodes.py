@@ -15,8 +15,9 @@ from typing import Any, Final
 
 from tests.deadlines import until
 from tests.storm.client import Client, NoAnswer
-from tests.storm.proxies import FROM, TO, Proxy
+from tests.storm.proxies import FROM, TO, DatabaseProxy, NodeProxy, Proxy
 from tests.storm.several import AT_A_FAIL_POINT, HEALTH_SECONDS, LEASE_SECONDS, Several
+from tests.wrong_clock import WrongClock
 
 LONGEST_LIFE_SECONDS: Final = 1.5
 NAMES: Final = "abcdefghi"
@@ -46,6 +47,18 @@ NETWORK_BLOWS: Final = {
     "worker killed while it is cut off": 2,
 }
 """The same, if there are proxies between the nodes and PostgreSQL."""
+CALL_BLOWS: Final = {
+    "one unreachable for the others": 3,
+    "calls between nodes reset": 3,
+    "calls between nodes delayed": 2,
+}
+"""The same, with proxies between the nodes."""
+CLOCK_BLOWS: Final = {"clock wrong": 8, "killed while its clock is wrong": 4}
+"""The same, if nodes have clocks of their own."""
+APART_SECONDS: Final = 4
+"""How wrong their clocks are all the time."""
+MOST_WRONG_SECONDS: Final = 30
+"""How wrong one is for a while. Nodes refuse calls of others whose clock differs from theirs by more."""
 SHORT_FAULTS: Final = {
     "short pause": 4,
     "short delay": 3,
@@ -81,10 +94,12 @@ class Nodes(Several):
         cells: int = 32,
         *,
         has_proxies: bool = False,
+        has_clocks: bool = False,
         short_faults: int = 0,
     ) -> None:
         """With `has_proxies`, there is one between each node and PostgreSQL, whose address names the folder of its
-        socket. Then there may be short faults, too, so many before each blow.
+        socket, and one between each node and the others. Then there may be short faults, too, so many before each blow.
+        With `has_clocks`, each node has a wall clock of its own.
         """
         super().__init__(folder, address, chance, NAMES[: many + 1])
         self._cells = cells
@@ -92,8 +107,14 @@ class Nodes(Several):
         """Those that are meant to live."""
         self._guest = NAMES[many]
         """Joins for a while."""
-        self._proxies = {name: Proxy(address) for name in self._ports} if has_proxies else {}
-        self._blows = {**BLOWS, **NETWORK_BLOWS} if has_proxies else BLOWS
+        self._proxies = {name: DatabaseProxy(address) for name in self._ports} if has_proxies else {}
+        self._fronts = {name: NodeProxy(port) for name, port in self._ports.items()} if has_proxies else {}
+        self._clocks = {name: WrongClock(folder / f"clock-{name}") for name in self._ports} if has_clocks else {}
+        self._blows = {
+            **BLOWS,
+            **(NETWORK_BLOWS | CALL_BLOWS if has_proxies else {}),
+            **(CLOCK_BLOWS if has_clocks else {}),
+        }
         self._short_faults = short_faults
         if short_faults:
             self.round = ROUND_OF_MANY
@@ -102,7 +123,7 @@ class Nodes(Several):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         super().__exit__(kind, error, trace)
-        for proxy in self._proxies.values():
+        for proxy in (*self._proxies.values(), *self._fronts.values()):
             proxy.close()
 
     # ------------------------------------------------------------------ rounds
@@ -179,6 +200,10 @@ class Nodes(Several):
             self._join_and_leave(chance)
         elif kind == "home killed while the former one is frozen":
             self._kill_the_next_home(home, chance)
+        elif kind in CLOCK_BLOWS:
+            self._turn_clock(kind, chance.choice(self._members), chance)
+        elif kind in CALL_BLOWS:
+            self._disturb_calls(kind, chance.choice(self._members), chance)
         elif kind in NETWORK_BLOWS:
             self._disturb(kind, struck if "cut off" in kind else chance.choice(self._members), chance)
         else:
@@ -187,6 +212,31 @@ class Nodes(Several):
             for name in chance.sample(self._members, many):
                 self._nodes[name].process.kill()
                 time.sleep(chance.choice((0, chance.uniform(0, 1.5 * LEASE_SECONDS))))
+
+    def _turn_clock(self, kind: str, name: str, chance: random.Random) -> None:
+        """Have the clock of a node wrong for a while; it may be killed before that is over."""
+        wrong = chance.choice((APART_SECONDS, MOST_WRONG_SECONDS)) * chance.uniform(-1, 1)
+        self._note(f"{kind}: {name}, by {wrong:.1f} s")
+        self._clocks[name].set(wrong)
+        time.sleep(chance.uniform(0.5, 2 * LEASE_SECONDS))
+        if kind != "clock wrong":
+            self._nodes[name].process.kill()
+        self._clocks[name].set(APART_SECONDS * chance.uniform(-1, 1))
+
+    def _disturb_calls(self, kind: str, name: str, chance: random.Random) -> None:
+        """Do something to what the other nodes ask of one; half of the time their connections break in the end."""
+        front = self._fronts[name]
+        self._note(f"{kind}: {name}")
+        if kind == "calls between nodes delayed":
+            front.delay(chance.uniform(0.02, 0.3))
+        else:
+            # Without `TO`, it does what it is asked, and its answers do not arrive.
+            front.hold(*chance.choice(((TO, FROM), (TO,), (FROM,))))
+        long = kind == "one unreachable for the others"
+        time.sleep(chance.uniform(0.5, 2 * LEASE_SECONDS) if long else chance.uniform(0.02, 0.5))
+        if kind == "calls between nodes reset" or chance.random() < 0.5:
+            front.reset()
+        front.heal()
 
     def _disturb(self, kind: str, name: str, chance: random.Random) -> None:
         """Do something to the connections of a node with PostgreSQL; half of the time they break in the end."""
@@ -283,10 +333,18 @@ class Nodes(Several):
     # ------------------------------------------------------------------ processes
 
     def _role(self, name: str) -> Sequence[str]:
-        return ("--node", name, "--cells", str(self._cells))
+        front = self._fronts.get(name)
+        advertised = ("--advertise", front.address) if front is not None else ()
+        return ("--node", name, "--cells", str(self._cells), *advertised)
 
     def _address_of(self, name: str) -> str:
         return self._proxies[name].address if self._proxies else self._address
+
+    def _clock_of(self, name: str) -> WrongClock | None:
+        clock = self._clocks.get(name)
+        if clock is not None:
+            clock.set(APART_SECONDS * self._chance.uniform(-1, 1) if self._arms else 0)
+        return clock
 
     def _shown(self, name: str) -> list[dict[str, Any]]:
         """The nodes, as one of them sees them; none without an answer."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import time
@@ -11,27 +10,13 @@ from pathlib import Path
 from typing import Final
 
 from tests.crash.servers import Servers
-from tests.crash.template_server import WRONG_CLOCK, wrong_by
 from tests.storm.faults import Faults
 from tests.storm.load import WRONG_CLOCK_SECONDS
+from tests.wrong_clock import WrongClock
 
 POINTS: Final = ("before-commit", "after-commit", "before-dispatch", "dispatched", "result")
 LONGEST_LIFE_SECONDS: Final = 0.6
 PASSING_SECONDS: Final = 4
-
-
-class Clock:
-    """The wall clock of servers, which is wrong by what is written into a file."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self.set(0)
-        os.environ[WRONG_CLOCK] = str(path)
-
-    def set(self, seconds: float) -> None:
-        # In place: the servers have the file mapped.
-        with self._path.open("r+b" if self._path.exists() else "wb") as file:
-            file.write(wrong_by(seconds))
 
 
 class OneServer:
@@ -41,7 +26,7 @@ class OneServer:
     is_scattered: Final = False
     answer_seconds: Final = 30.0
 
-    def __init__(self, servers: Servers, clock: Clock | None = None, faults: Faults | None = None) -> None:
+    def __init__(self, servers: Servers, clock: WrongClock | None = None, faults: Faults | None = None) -> None:
         self._servers = servers
         self._clock = clock
         self._faults = faults

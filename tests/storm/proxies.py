@@ -1,8 +1,9 @@
-"""A proxy between one node and PostgreSQL, which delays, holds back or breaks off what goes through it.
+"""Proxies between a node and PostgreSQL, or the other nodes: they delay, hold back or break off what goes through.
 
-It is a process of its own (`python -m tests.storm.proxies FOLDER TARGET`) that listens where PostgreSQL would in a
-folder, and takes a word a line: see `_Relay.obey`. What is held back goes on afterwards, as packets that are sent again
-do, also that of a node that has died meanwhile.
+Each is a process of its own (`python -m tests.storm.proxies`) that takes a word a line: see `_Relay.obey`. It listens
+where PostgreSQL would in a folder (arguments: the folder, and that of PostgreSQL), or on a port (argument: that of the
+node). What is held back goes on afterwards, as packets that are sent again do, also that of a node that has died
+meanwhile.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
@@ -25,36 +27,32 @@ CHUNK_BYTES: Final = 65_536
 
 
 class Proxy:
-    """A proxy for one node; `address` is that of the database through it."""
+    """A proxy, which does what it is asked once the call returns."""
 
-    def __init__(self, address: str) -> None:
-        """`address` names the folder of PostgreSQL's socket, as `host`."""
-        found = re.search(r"host=([^&,]+)", address)
-        assert found is not None, address
-        # A short path: that of a socket may have about a hundred characters.
-        self._folder = Path(tempfile.mkdtemp(prefix="statewright-proxy-", dir="/tmp"))
-        self.address = address.replace(found[0], f"host={self._folder}")
-        command = [sys.executable, "-m", "tests.storm.proxies", str(self._folder), found[1]]
+    def __init__(self, *arguments: str) -> None:
+        command = [sys.executable, "-m", "tests.storm.proxies", *arguments]
         self._process = started(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self._await_answer()
+        self.ready = self._answer()
 
     def _say(self, words: str) -> None:
         assert self._process.stdin is not None
         self._process.stdin.write(f"{words}\n")
         self._process.stdin.flush()
-        self._await_answer()
+        self._answer()
 
-    def _await_answer(self) -> None:
-        """Wait until the proxy has begun, or has obeyed."""
+    def _answer(self) -> str:
+        """Wait until the proxy has begun, or has obeyed; the line that says so."""
         assert self._process.stdout is not None
-        assert self._process.stdout.readline(), "the proxy has ended"
+        found: str = self._process.stdout.readline()
+        assert found, "the proxy has ended"
+        return found.strip()
 
     def delay(self, seconds: float) -> None:
         """Let everything come later, both ways."""
         self._say(f"delay {seconds}")
 
     def hold(self, *directions: str) -> None:
-        """Let nothing through to PostgreSQL (`TO`), or from it (`FROM`)."""
+        """Let nothing through to what is behind it (`TO`), or from there (`FROM`)."""
         for direction in directions:
             self._say(f"hold {direction}")
 
@@ -68,14 +66,40 @@ class Proxy:
 
     def close(self) -> None:
         end(self._process)
+
+
+class DatabaseProxy(Proxy):
+    """A proxy between one node and PostgreSQL; `address` is that of the database through it."""
+
+    def __init__(self, address: str) -> None:
+        """`address` names the folder of PostgreSQL's socket, as `host`."""
+        found = re.search(r"host=([^&,]+)", address)
+        assert found is not None, address
+        # A short path: that of a socket may have about a hundred characters.
+        self._folder = Path(tempfile.mkdtemp(prefix="statewright-proxy-", dir="/tmp"))
+        self.address = address.replace(found[0], f"host={self._folder}")
+        super().__init__(str(self._folder), found[1])
+
+    def close(self) -> None:
+        super().close()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+class NodeProxy(Proxy):
+    """A proxy between one node and the others; `address` is that of the node for these."""
+
+    def __init__(self, port: int) -> None:
+        """`port` is the node's."""
+        super().__init__(str(port))
+        self.address = f"http://127.0.0.1:{self.ready}"
 
 
 class _Relay:
     """The connections of a proxy, in its own process."""
 
-    def __init__(self, target: str) -> None:
-        self._target = target
+    def __init__(self, connect: Callable[[], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]) -> None:
+        """`connect` makes a connection with what is behind the proxy."""
+        self._connect = connect
         self._delay_seconds = 0.0
         self._open = {direction: asyncio.Event() for direction in (TO, FROM)}
         self._writers: set[asyncio.StreamWriter] = set()
@@ -99,7 +123,7 @@ class _Relay:
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Relay a connection of the node until one side ends it."""
         try:
-            there, back = await asyncio.open_unix_connection(f"{self._target}/{SOCKET}")
+            there, back = await self._connect()
         except OSError:
             writer.close()
             return
@@ -124,16 +148,22 @@ class _Relay:
         await self._open[direction].wait()
 
 
-async def _serve(folder: str, target: str) -> None:
-    relay = _Relay(target)
+async def _serve(place: str, target: str = "") -> None:
     loop = asyncio.get_running_loop()
-    server = await asyncio.start_unix_server(relay.connected, f"{folder}/{SOCKET}")
+    if target:
+        relay = _Relay(lambda: asyncio.open_unix_connection(f"{target}/{SOCKET}"))
+        server = await asyncio.start_unix_server(relay.connected, f"{place}/{SOCKET}")
+        ready = "ready"
+    else:
+        relay = _Relay(lambda: asyncio.open_connection("127.0.0.1", int(place)))
+        server = await asyncio.start_server(relay.connected, "127.0.0.1", 0)
+        ready = str(server.sockets[0].getsockname()[1])
     async with server:
-        print("ready", flush=True)
+        print(ready, flush=True)
         while line := await loop.run_in_executor(None, sys.stdin.readline):
             relay.obey(line)
             print("done", flush=True)
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve(sys.argv[1], sys.argv[2]))
+    asyncio.run(_serve(*sys.argv[1:]))

@@ -21,6 +21,7 @@ from typing import Final, Self
 from tests.crash.pairs import Node
 from tests.crash.servers import held_port
 from tests.storm.one_server import POINTS
+from tests.wrong_clock import WrongClock
 
 LEASE_SECONDS: Final = 3
 NO_DATABASE: Final = "Error: the store postgresql:"
@@ -106,6 +107,10 @@ class Several:
         """That of the database, for one of the servers."""
         return self._address
 
+    def _clock_of(self, name: str) -> WrongClock | None:
+        """The wall clock of a server that is about to start; `None` for this machine's."""
+        return None
+
     def _started(self, name: str) -> Node:
         data = self._folder / f"data-{name}"
         if self._arms and self._chance.random() < 0.5:
@@ -115,7 +120,7 @@ class Several:
             point = f"{self._chance.choice(POINTS)}:{self._chance.randint(1, MOST_PASSINGS)}"
         return Node(
             self._folder, name, self._address_of(name), data=data, port=self._ports[name], fail_point=point,
-            role=self._role(name),
+            role=self._role(name), clock=self._clock_of(name),
         )  # fmt: skip
 
     def _is_dead(self, name: str) -> bool:
@@ -127,8 +132,8 @@ class Several:
         self._nodes[name] = self._started(name)
 
     def _check_end(self, name: str, code: int) -> None:
-        # One that was stopped may have come to its fail point before.
-        allowed = {-signal.SIGKILL, 0} if name in self._stopping else {-signal.SIGKILL}
+        # One that was stopped may have come to its fail point before, or have been about to start.
+        allowed = {-signal.SIGKILL, -signal.SIGTERM, 0} if name in self._stopping else {-signal.SIGKILL}
         if self._log(name).read_text().rstrip().rpartition("\n")[2].startswith(NO_DATABASE):
             # A start that finds no database ends, and is repeated, as by systemd.
             allowed.add(1)
