@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -133,8 +132,8 @@ def test_other_processes_read_how_long_a_lease_is_trusted(address):
         def read() -> float:
             return float(INSTANT.unpack(os.pread(alice.lease_end.descriptor, INSTANT.size, 0))[0])
 
-        begun = time.monotonic()
-        await until_async(lambda: read() > begun + lease.TRUST_SECONDS, "a renewal")
+        first = read()
+        await until_async(lambda: read() > first > 0, "a renewal")
         rows(address, "UPDATE shard SET owner = 'bob', epoch = epoch + 1")
         await until_async(lambda: read() == 0.0, "the loss of the lease")
         await alice.close()

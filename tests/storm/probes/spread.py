@@ -102,7 +102,7 @@ SPREAD_MACHINE: Final = chained(
 CALLS: Final = ("first", *(f"item {item}" for item in ITEMS), "nested", "last")
 """What the handler is called for, by each execution."""
 INNER_MACHINE: Final = chained(Wait={"Type": "Wait", "Seconds": 1}, Told=_handled(_for("nested")))
-THROTTLED: Final = {
+ALONE_AGAIN: Final = {
     # The second one is that of a handler which was ended with the lease.
     "ErrorEquals": ["Lambda.TooManyRequestsException", "Lambda.ServiceException"],
     "IntervalSeconds": 1,
@@ -114,7 +114,7 @@ GUARDED_MACHINE: Final = chained(
         "Type": "Task",
         "Resource": function_arn(ALONE),
         "Parameters": {"for.$": "$.name", "seconds.$": "$.seconds"},
-        "Retry": [THROTTLED],
+        "Retry": [ALONE_AGAIN],
     }
 )
 

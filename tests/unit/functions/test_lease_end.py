@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
+import os
+import resource
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +17,7 @@ import pytest
 
 from statewright.clock import RealClock
 from statewright.functions.functions import Functions
+from statewright.functions.runtimes import zygote
 from statewright.lease_end import LeaseEnd
 from statewright.stores.memory.store import MemoryStore
 from tests.deadlines import PATIENCE_SECONDS
@@ -78,7 +84,7 @@ def test_a_handler_of_a_reserved_function_is_ended_with_the_lease_and_others_go_
         alone = rig.invoke("alone")
         await rig.begun("alone")
         rig.renew(0.5)
-        # The fork server looks at the end again whenever something wakes it, if only the end that it knew.
+        # The fork server reads the end again when the one that it knew has come, or when it is asked for a worker.
         free = rig.invoke("free")
         await rig.begun("free")
         error = await refusal(alone)
@@ -112,13 +118,31 @@ DESCRIPTORS = """
 """
 
 
+@contextmanager
+def high_number(descriptor: int) -> Iterator[int]:
+    """The same file under a number that workers do not close, in place of its own."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limits[1], limits[1]))
+    number = fcntl.fcntl(descriptor, fcntl.F_DUPFD, 2 * zygote.WORKER_DESCRIPTORS)
+    os.close(descriptor)
+    try:
+        yield number
+    finally:
+        os.close(number)
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="descriptors are listed in /proc")
 def test_handlers_cannot_reach_the_end_of_the_lease(tmp_path: Path) -> None:
     async def test() -> None:
         rig = await Rig(tmp_path).start()
-        await create(rig.functions, "looks", DESCRIPTORS)
-        assert document(await rig.functions.invoke("looks", b"{}")) == []
-        await rig.stop()
+        # As in a server that has many files open: workers close low numbers alone.
+        with high_number(rig.lease_end.descriptor) as number:
+            rig.lease_end._descriptor = number
+            await create(rig.functions, "looks", DESCRIPTORS)
+            assert document(await rig.functions.invoke("looks", b"{}")) == []
+            await rig.functions.stop()
+            rig.lease_end._descriptor = -1
 
     asyncio.run(test())
 

@@ -60,9 +60,10 @@ class WireCalls:
         as_json = protocol == QUERY and "xml" not in headers.get("accept", "")
         try:
             operation, request = await wire.read(incoming)
+            machine = request.get("stateMachineArn") if isinstance(request, dict) else None
             call = Call(
                 service.name, operation, sent.request_id, headers, None, path, query, size=incoming.size,
-                runs_anywhere=True,
+                runs_anywhere=isinstance(machine, str) and not app.config.is_elsewhere(machine),
             )  # fmt: skip
             running = perform(app, call, request)
             if (service.name, operation) in _WAITING or waits_for_events(service.name, operation):
